@@ -32,15 +32,20 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=sframe_spark.__version__)
     commands = parser.add_subparsers(dest="command", required=True)
     doctor = commands.add_parser("doctor", help="check Python, Java, Spark and the temporary directory")
-    doctor.add_argument("--master", type=_path, metavar="URL", help="a cluster or Spark Connect server whose executors are asked what they have")
-    clean = commands.add_parser("clean", help="delete what processes that were killed left")
-    clean.add_argument("paths", nargs="*", type=_path, help="saved frames, or directories with some, to look beside; temporary data always")
+    doctor.add_argument("--master", type=_path, metavar="URL", help="a cluster or Spark Connect server whose executors are checked, too")
+    clean = commands.add_parser("clean", help="delete files that killed processes left behind")
+    clean.add_argument(
+        "paths",
+        nargs="*",
+        type=_path,
+        help="saved frames, or directories that contain some, next to which to search as well; temporary directories are always searched",
+    )
     clean.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     verify = commands.add_parser("verify", help="read every byte of saved frames and compare all check sums")
     verify.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="a saved frame or column")
     _add_convert(commands)
-    prepare = commands.add_parser("prepare", help="keep an archive of the classes that Spark loads, so that it starts in less time")
-    prepare.add_argument("--delete", action="store_true", help="delete what was kept instead, whatever it was kept for")
+    prepare = commands.add_parser("prepare", help="save an archive of the classes that Spark loads, so that it starts faster")
+    prepare.add_argument("--delete", action="store_true", help="delete all saved archives instead")
     port = commands.add_parser("port", help="list what must change in programs for GraphLab Create, SFrame or Turi Create, by line")
     port.add_argument("paths", nargs="+", type=_path, metavar="PROGRAM", help="a program (.py) or a notebook (.ipynb)")
     return parser
@@ -70,14 +75,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _add_convert(commands: Any) -> None:
-    convert = commands.add_parser("convert", help="make saved frames of archives of Turi Create, one or a whole tree of them")
-    convert.add_argument("old", type=_path, metavar="OLD", help="an archive, or a directory with some in it or below it")
-    convert.add_argument("new", type=_path, metavar="NEW", help="where the frame goes, or the directory below which each frame goes to its place")
+    convert = commands.add_parser("convert", help="convert archives of Turi Create to saved frames, one or a whole tree of them")
+    convert.add_argument("old", type=_path, metavar="OLD", help="an archive, or a directory that contains archives at any depth")
+    convert.add_argument(
+        "new", type=_path, metavar="NEW", help="where to save the frame, or the directory below which each frame is saved under its relative path"
+    )
     convert.add_argument("--verify", action="store_true", help="read what was written and compare every value with the archive")
-    convert.add_argument("--skip-existing", action="store_true", help="leave out archives whose place holds a saved frame already")
-    convert.add_argument("--references", action="append", default=[], type=_path, metavar="DIR", help="where archives may have rows besides")
-    convert.add_argument("--encoding-errors", choices=ENCODING_ERRORS, default=STRICT, help="what becomes of texts that are not UTF-8")
-    convert.add_argument("--report", type=_path, metavar="FILE", help="a file that tells what became of each archive, as JSON")
+    convert.add_argument("--skip-existing", action="store_true", help="skip archives that have been converted already")
+    convert.add_argument(
+        "--references", action="append", default=[], type=_path, metavar="DIR", help="a further directory that may contain rows of the archives"
+    )
+    convert.add_argument("--encoding-errors", choices=ENCODING_ERRORS, default=STRICT, help="what to do with texts that are not UTF-8")
+    convert.add_argument("--report", type=_path, metavar="FILE", help="write a JSON file that reports the outcome for each archive")
 
 
 class _Parser(argparse.ArgumentParser):

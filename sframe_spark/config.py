@@ -136,14 +136,16 @@ class UserFileSystem:
         """
         holder = f"the {self.name} that config.storage_options has"
         if self._files is None:
-            raise StorageError(f"{holder} cannot be sent to other processes, such as Spark's tasks: give options instead, or one that can be pickled")
+            raise StorageError(
+                f"{holder} cannot be sent to other processes, such as Spark's tasks: set options instead, or a file system that can be pickled"
+            )
         if self._process != os.getpid() and getattr(self._files, "async_impl", False):
-            raise StorageError(f"{holder} is of the process that this one was forked from, whose threads it needs: set one in this process")
+            raise StorageError(f"{holder} belongs to the parent process, whose threads it needs: set a new one in this process")
         if not hasattr(self._files, "ls"):
             try:
                 from fsspec.implementations.arrow import ArrowFSWrapper
             except ImportError:
-                raise StorageError("file systems of pyarrow are read by way of fsspec: pip install 'sframe_spark[remote]'") from None
+                raise StorageError("file systems of pyarrow need fsspec: pip install 'sframe_spark[remote]'") from None
             # The instance cache of fsspec is skipped: it would identify the file system by its memory address, which may be reused.
             self._files = ArrowFSWrapper(self._files, skip_instance_cache=True)
         return self._files
@@ -199,7 +201,7 @@ class StorageOptions(Mapping[str, Any]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         if not isinstance(options or {}, Mapping):
-            raise ValueError("must be a dict of dicts: options of file systems, by what URIs begin with")
+            raise ValueError("must be a dict of dicts: options of file systems by prefixes of URIs")
         self._options = {_prefix(prefix): _checked_options(prefix, values) for prefix, values in (options or {}).items()}
 
     def of_place(self, uri: str) -> dict[str, Any]:
@@ -260,7 +262,7 @@ def secret_texts(options: Any) -> Iterator[str]:
 
 def _prefix(prefix: Any) -> str:
     if not isinstance(prefix, str) or "://" not in prefix:
-        raise ValueError("options are given by what URIs begin with, such as 's3://' or 's3://bucket'")
+        raise ValueError("options are given by prefixes of URIs, such as 's3://' or 's3://bucket'")
     return with_canonical_scheme(prefix) if prefix.endswith("://") else location_of(prefix)
 
 
@@ -377,11 +379,11 @@ _TUNING = (
 )  # fmt: skip
 
 _GRAPHLAB = "GRAPHLAB_"
-_GPUS = "nothing here is computed on graphics cards: those of models, which are out of scope"
+_GPUS = "only models used graphics cards, and models are out of scope"
 _LOGS = "use Python's logging: logging.getLogger('sframe_spark'), and spark.sparkContext.setLogLevel('INFO') for Spark's own"
 _HINTS = {
-    "get_environment_config": "every option may be assigned here, and has an environment variable: config.as_dict() has them all",
-    "get_client_log_location": f"there is no file of logs: {_LOGS}",
+    "get_environment_config": "every option can be assigned here or set by an environment variable: config.as_dict() lists them all",
+    "get_client_log_location": f"there is no log file: {_LOGS}",
     "init_logger": _LOGS,
     "set_log_level": _LOGS,
     "get_num_gpus": _GPUS,
@@ -463,21 +465,21 @@ class Configuration:
     tracebacks = Option(
         "short",
         one_of("short", "full"),
-        "What a mistake or an interrupt shows: your lines and one of this package, or all lines that were running, as reports of faults need them.",
+        "What a mistake or an interrupt shows: your lines and one of this package, or all lines that were running, for bug reports.",
         "SFRAME_SPARK_TRACEBACKS",
     )
     picture_target = Option(
         "auto",
         one_of("auto", "browser", "gui", "none"),
-        "Where show() and explore() display: auto: below the cell of a notebook, or else in a browser; browser, gui: in a browser; none: nowhere.",
+        "Where show() and explore() display: below the cell of a notebook, or else in a browser (auto); in a browser (browser, gui); nowhere (none).",
         "SFRAME_SPARK_PICTURES",
     )
     segment_rows = Option(1_048_576, whole_number(1, MAX_ROWS), "Rows that a written segment should have.", "SFRAME_SPARK_SEGMENT_ROWS")
-    batch_rows = Option(131_072, whole_number(1, MAX_ROWS), "Rows that a kernel sees at a time.", "SFRAME_SPARK_BATCH_ROWS")
+    batch_rows = Option(131_072, whole_number(1, MAX_ROWS), "Rows that a kernel processes at a time.", "SFRAME_SPARK_BATCH_ROWS")
     batch_bytes = Option(
         32 << 20,
         whole_number(1, MAX_BYTES, BYTES),
-        "About how many bytes of rows a kernel sees at a time; batches of long rows have fewer rows than batch_rows.",
+        "Approximate number of bytes that a kernel processes at a time; batches of long rows have fewer rows than batch_rows.",
         "SFRAME_SPARK_BATCH_BYTES",
     )
     default_segments: Option[int | None] = Option(
@@ -636,9 +638,9 @@ class Configuration:
             return
         option = _RUNTIME.get(known)
         if option is None:
-            raise SettingError(f"no setting is named {name!r:.60} here; those of the reference that mean something are {', '.join(_RUNTIME)}")
+            raise SettingError(f"there is no setting {name!r:.60}; the settings of Turi Create that have an effect are {', '.join(_RUNTIME)}")
         if option == "temporary_directory" and not os.path.isdir(str(value)):
-            raise SettingError(f"{name} = {value!r:.200}: there is no such directory, make it first")
+            raise SettingError(f"{name} = {value!r:.200}: there is no such directory, create it first")
         try:
             setattr(self, option, value)
         except (InvalidArgumentError, StorageError) as error:

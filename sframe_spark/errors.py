@@ -187,7 +187,7 @@ class ColumnNotFoundError(SFrameError, KeyError):
 
     def __str__(self) -> str:
         # The str of a KeyError is the repr of its argument, which would put the sentence in quotes.
-        missing = f"no column of {self.frame} is named {brief(self.name)}" if self.frame else f"no column is named {brief(self.name)}"
+        missing = f"{self.frame} has no column {brief(self.name)}" if self.frame else f"no column is named {brief(self.name)}"
         if not self.available:
             return f"{missing}: there are no columns"
         near, names = near_names(self.name, self.available), listed(self.available)
@@ -454,7 +454,7 @@ class NonConvergenceError(PlanInvariantError):
 
     def __str__(self) -> str:
         names = "; ".join(self.laws) or "none recorded"
-        return f"stage {self.stage!r} does not come to an end; laws applied last: {names}"
+        return f"stage {self.stage!r} does not terminate; laws applied last: {names}"
 
 
 class StorageError(SFrameError, OSError):
@@ -823,7 +823,7 @@ class RowsNotFixedError(Exception):
     """A plan would compute rows of users' DataFrames for itself alone, but other plans need the same rows; ``frames`` identifies the DataFrames."""
 
     def __init__(self, frames: Iterable[int]) -> None:
-        super().__init__("a plan keeps rows of a DataFrame for itself")
+        super().__init__("a plan keeps the rows of a DataFrame for itself")
         self.frames = frozenset(frames)
 
 
@@ -883,7 +883,7 @@ class ResultsTooLongError(Exception):
     """Results of some rows fill a batch already: ``done`` of the ``requested`` rows have a result."""
 
     def __init__(self, done: int, requested: int) -> None:
-        super().__init__(f"{done} of {requested} rows have results that are enough for a batch")
+        super().__init__(f"the results of {done} of {requested} rows fill a batch")
         self.done, self.requested = done, requested
 
 

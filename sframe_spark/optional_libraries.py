@@ -13,10 +13,10 @@ from sframe_spark.errors import MissingLibraryError
 REMEDIES = {
     "pyspark": "queries and DataFrames of Spark need PySpark: pip install 'sframe_spark[java]'",
     "pandas": "tables of pandas need pandas: pip install pandas",
-    "networkx": "pictures and graphs of plans need networkx, but print(frame.explain()) does not: pip install networkx",
-    "hypothesis": "the contract kit makes rows of its own with Hypothesis: pip install 'sframe_spark[testing]', or say generated=0",
+    "networkx": "pictures and graphs of plans need networkx (print(frame.explain()) does not): pip install networkx",
+    "hypothesis": "the contract kit generates rows with Hypothesis: pip install 'sframe_spark[testing]', or set generated=0",
     "sqlalchemy": "addresses of databases need SQLAlchemy: pip install 'sframe_spark[sql]', or connect with the library of the database",
-    "cloudpickle": "functions are sent to other processes by cloudpickle: pip install cloudpickle (PySpark has it, too)",
+    "cloudpickle": "sending functions to other processes needs cloudpickle: pip install cloudpickle (PySpark contains it, too)",
 }
 
 

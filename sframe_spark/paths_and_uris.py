@@ -30,9 +30,7 @@ _WITHOUT_HOST = ("hdfs", "viewfs")
 # Schemes whose URIs begin with the name of a bucket or container.
 BUCKETS = ("s3", "gs", "abfss", "az", "oss", "r2", "b2")
 # Part of the messages about URIs that contain a password.
-INSTEAD_OF_PASSWORDS = (
-    "give passwords as config.storage_options['scheme://...'] = {...}, or leave them to the environment, and write the address without them"
-)
+INSTEAD_OF_PASSWORDS = "set passwords with config.storage_options['scheme://...'] = {...} or in the environment, and write the address without them"
 # Characters that remote file systems interpret as patterns, versions, or paths inside a file.
 _NOT_IN_NAMES = re.compile(r"[?#*\[\]{}\\\x00-\x1f]|::")
 
@@ -128,7 +126,7 @@ def location_of(location: str | os.PathLike[str]) -> str:
     scheme, _, rest = with_two_slashes(with_canonical_scheme(uri)).partition(":")
     quoted = visible(without_secrets(f"{scheme}:{rest}"))
     if scheme in _READ_ONLY:
-        raise StorageError(f"{quoted} is read only: on {scheme}: nothing can be saved; name another place")
+        raise StorageError(f"{quoted} is read only on {scheme}, so nothing can be saved there; name another place")
     return _canonical(scheme, rest, quoted)
 
 
@@ -164,13 +162,13 @@ def with_two_slashes(uri: str) -> str:
 def _canonical(scheme: str, rest: str, quoted: str) -> str:
     authority, _, path = rest[2:].partition("/")
     if ":" in authority.rpartition("@")[0]:
-        raise StorageError(f"{quoted} holds a password, which an address is kept with: {INSTEAD_OF_PASSWORDS}")
+        raise StorageError(f"{quoted} contains a password, which would be stored with the address: {INSTEAD_OF_PASSWORDS}")
     if not is_unicode(rest) or (wrong := _NOT_IN_NAMES.search(f":{rest}")):
         which = repr(wrong[0]) if is_unicode(rest) and wrong else "half of a character"
-        raise StorageError(f"{quoted} has {which} in it, which file systems elsewhere take for something else: choose another name")
+        raise StorageError(f"{quoted} contains {which}, which has another meaning in remote file systems: choose another name")
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise StorageError(f"{quoted} goes up by '..': write the place out")
+        raise StorageError(f"{quoted} contains '..': write out the place without it")
     if scheme == "memory":
         authority, parts = "", [*([authority] if authority else []), *parts]
         return f"memory://{'/'.join(parts)}"
@@ -189,11 +187,11 @@ def require_named_bucket(uri: str) -> None:
     # In a chained URI, the last part is the location of the files.
     scheme, _, rest = with_canonical_scheme(uri.rpartition("::")[2]).partition("://")
     if scheme in BUCKETS and ":" in rest.partition("@")[0] and "@" in rest.partition("/")[0]:
-        raise StorageError(f"{visible(without_secrets(uri))} holds a password, with which no bucket is found: {INSTEAD_OF_PASSWORDS}")
+        raise StorageError(f"{visible(without_secrets(uri))} contains a password, so the bucket cannot be determined: {INSTEAD_OF_PASSWORDS}")
     # URIs of Azure have the container before the account: container@account.
     bucket = rest.partition("/")[0].partition("@")[0]
     if scheme in BUCKETS and not bucket.strip(" ."):
-        raise StorageError(f"{visible(without_secrets(uri))} names no bucket: write {scheme}://bucket/name")
+        raise StorageError(f"{visible(without_secrets(uri))} does not name a bucket: write {scheme}://bucket/name")
 
 
 def is_remote_location(location: str) -> bool:
@@ -247,7 +245,7 @@ def _check_is_meant(path: str, text: str) -> None:
     quoted = visible(without_secrets(text))
     if uri := _NEARLY_URI.match(text.lstrip()):
         scheme = uri.group(1).lower()
-        raise StorageError(f"{quoted} is neither a URI nor a path that is there: write {scheme}://bucket/name, or ./{quoted} for a path")
+        raise StorageError(f"{quoted} is neither a URI nor an existing path: write {scheme}://bucket/name, or ./{quoted} for a path")
     _require_no_user(path, text, text)
 
 
@@ -262,7 +260,7 @@ def _require_no_user(path: str, inside: str, text: str) -> None:
 
 def _check_characters(path: str) -> None:
     if "\0" in path:
-        raise StorageError(f"the path {path!r} contains a NUL character, which no file name has")
+        raise StorageError(f"the path {path!r} contains a NUL character, which file names cannot have")
     encoding = sys.getfilesystemencoding()
     if not is_unicode(path):
         raise StorageError(f"the path {path!r} is not Unicode text, so Spark cannot open it: rename the directory or file{_in_utf_8(encoding)}")

@@ -193,7 +193,7 @@ def node_of(data: SArray | SFrame) -> PlannerNode:
     'memory_source'
     """
     if not isinstance(data, (SArray, SFrame)):
-        raise SchemaError(f"a plan is that of an SArray or an SFrame, not of a {type(data).__name__}: SArray(values) makes one")
+        raise SchemaError(f"only an SArray or an SFrame has a plan, not a {type(data).__name__}: SArray(values) makes an SArray")
     return data._node
 
 
@@ -211,9 +211,7 @@ def column_of(node: PlannerNode) -> SArray:
     [1, 2]
     """
     if node.facts.width != 1:
-        raise SchemaError(
-            f"the plan has {node.facts.width} columns, and an SArray is one: frame_of(node, names) makes a frame, project(node, [0]) one"
-        )
+        raise SchemaError(f"the plan has {node.facts.width} columns, but an SArray is one column: use frame_of(node, names), or project(node, [0])")
     return SArray(_node=node)
 
 
@@ -233,7 +231,7 @@ def frame_of(node: PlannerNode, names: Sequence[str]) -> SFrame:
     {'number': 2, 'text': 'y'}
     """
     if isinstance(names, str) or len(names) != node.facts.width or not all(isinstance(name, str) for name in names):
-        raise SchemaError(f"the plan has {node.facts.width} column(s), and a name for each is needed, not {names!r:.80}")
+        raise SchemaError(f"the plan has {node.facts.width} column(s) and needs a name for each, not {names!r:.80}")
     require_distinct(names)
     return SFrame(_node=node, _names=names)
 
@@ -253,6 +251,6 @@ def frame_of_source(*sources: RowSource) -> SFrame:
     See :class:`RowSource`.
     """
     if not sources or not all(isinstance(source, RowSource) for source in sources):
-        raise SchemaError(f"a frame is made of sources, objects of subclasses of RowSource, not of {sources!r:.80}")
+        raise SchemaError(f"a frame must be made of sources, objects of subclasses of RowSource, not of {sources!r:.80}")
     table = table_of_sources(sources)
     return frame_of(source_node(table), table.names)

@@ -260,7 +260,7 @@ def columnwise_summary(sf: SFrame) -> Plot:
     1.5
     """
     if not isinstance(sf, ClassRegistry.frame):
-        raise InvalidArgumentError(f"columns are summed up of an SFrame, not of {type(sf).__name__}")
+        raise InvalidArgumentError(f"columnwise_summary() takes an SFrame, not {type(sf).__name__}")
     return sf.plot()
 
 
@@ -299,7 +299,7 @@ def _is_text(node: PlannerNode) -> bool:
 def _require(value: Any, name: str, fits: Callable[[PlannerNode], bool], kinds: str) -> None:
     if not isinstance(value, ClassRegistry.array) or not fits(value._node):
         actual = f"an SArray of {value._node.schema[0].kind}" if isinstance(value, ClassRegistry.array) else type(value).__name__
-        raise NoPictureError(f"this chart takes {name} as an SArray of {kinds}, not {actual}")
+        raise NoPictureError(f"this chart needs {name} to be an SArray of {kinds}, not {actual}")
 
 
 def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: str, fits: tuple[Any, Any], kinds: tuple[str, str]) -> Plot:

@@ -235,7 +235,7 @@ def test_what_a_plug_in_does_wrong_is_told_where_it_is() -> None:
     define_aggregate("test_failing", lambda t, p: INT, lambda a, t, p: 1 // 0)
     sf = SFrame({"k": [1, 2, 1], "v": [1, 2, 3]})
     for name, kind, message in (
-        ("test_wrong_value", SchemaError, r"gave 'x' \(str\), which is no value of the int"),
+        ("test_wrong_value", SchemaError, r"gave 'x' \(str\), which is not a value of the int"),
         ("test_failing", ZeroDivisionError, "failed with ZeroDivisionError"),
     ):
         for compute in (
@@ -254,7 +254,7 @@ def test_wrong_calls_are_told() -> None:
         call("test_lok", x)
     with pytest.raises(LengthMismatchError, match="different lengths"):
         call("add", x, SArray([1]))
-    with pytest.raises(SchemaError, match="a column at least"):
+    with pytest.raises(SchemaError, match="at least one column"):
         call("add", 1, 2)
     with pytest.raises(InvalidArgumentError, match="no aggregate is named 'summ': did you mean 'sum'"):
         aggregate("summ", "v")
@@ -320,7 +320,7 @@ def test_what_was_made_of_a_function_that_gives_another_type_now_is_told() -> No
         define_function("test_changed", infer, lambda a, t, p, rows: pc.multiply(a[0].cast("double"), 0.5))
         define_aggregate("test_changed_aggregate", infer, lambda a, t, p: 0.5)
         for each, name in zip(made, ("test_changed", "test_changed_aggregate"), strict=True):
-            with pytest.raises(UnsupportedOperationError, match=rf"'{name}' was defined again: .*int.* and would be of .*float.* now; make it anew"):
+            with pytest.raises(UnsupportedOperationError, match=rf"'{name}' was redefined: .*int.* but would have .*float.* now; make it anew"):
                 each.materialize()
 
 
@@ -355,14 +355,14 @@ def test_names_are_taken_once_and_a_definition_may_be_read_again() -> None:
         define_function("add", first, lambda a, t, p, rows: pa.scalar(3))
     with pytest.raises(ValueError, match="'sum' is taken"):
         define_aggregate("sum", first, lambda a, t, p: 1)
-    with pytest.raises(ValueError, match="named as variables are"):
+    with pytest.raises(ValueError, match="must consist of letters, digits"):
         define_function("two words", first, lambda a, t, p, rows: pa.scalar(3))
     with pytest.raises(ValueError, match="neither 'reduce' nor 'parts'"):
         define_aggregate("test_nothing", first)
 
 
 def test_an_aggregate_of_no_columns_is_of_parts_or_state_columns() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"'test_no_columns' may be asked for of no column, and 'reduce' is given columns only"):
+    with pytest.raises(InvalidArgumentError, match=r"'test_no_columns' may be used without a column, but 'reduce' gets columns only"):
         define_aggregate("test_no_columns", lambda t, p: INT, lambda a, t, p: 0, arguments=(0, 1))
     rows = Decomposition(lambda a, n, t, p: n, lambda x, y, t: x + y, lambda part, t, p: part)
     define_aggregate("test_rows", lambda t, p: INT, parts=rows, arguments=0, order_sensitive=False)
@@ -426,7 +426,7 @@ def test_what_an_aggregate_gives_is_of_the_type_that_it_infers_whoever_asks() ->
         lambda: list(sf.running({"a": aggregate("test_halves", "v")})),
         lambda: reduce("test_halves", sf["v"][:3]),
     ):
-        with pytest.raises(SchemaError, match=r"'test_halves' gave \d.5 \(float\), which is no value of the int"):
+        with pytest.raises(SchemaError, match=r"'test_halves' gave \d.5 \(float\), which is not a value of the int"):
             ask()
     assert reduce("test_halves", sf["v"]) == 2
     assert type(reduce("test_halves", sf["v"])) is int

@@ -97,8 +97,8 @@ def test_a_law_that_a_script_registers_wrongly_is_told_at_its_line() -> None:
         register_law(law("test_script(x) = x", stage="pushdown", on="sort")(other))
     for wrong, message in (
         (law("reverse(reverse(x)) = x", stage="pushdown", on="sort")(other), "taken by a built-in law"),
-        (law("test_x(x) = x", stage="pushdown", on="srot")(other), "about the operator 'srot', which nobody has registered: did you mean 'sort'"),
-        (law("test_x(x) = x", stage="push", on="sort")(other), "is to run in the stage 'push'"),
+        (law("test_x(x) = x", stage="pushdown", on="srot")(other), "about the operator 'srot', which is not registered: did you mean 'sort'"),
+        (law("test_x(x) = x", stage="push", on="sort")(other), "should run in the stage 'push'"),
         (other, "is not a law: @law"),
     ):
         with pytest.raises(PlanInvariantError, match=message):

@@ -551,7 +551,7 @@ def QUANTILE(src_column: str, *args: Any, interpolate: str | None = None) -> Agg
     shares = args[0] if is_list and len(args) == 1 else args
     for share in shares:
         if not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
-            raise UnsupportedOperationError(f"a quantile is a number between 0 and 1, got {brief(share)}: the median is 0.5")
+            raise UnsupportedOperationError(f"a quantile must be a number between 0 and 1, got {brief(share)}: the median is 0.5")
     numbers = tuple(float(share) for share in shares)
     if interpolate is None:
         return request("quantile", f"Quantiles of {src_column}", src_column, parameters=numbers)

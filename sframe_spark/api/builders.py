@@ -32,9 +32,9 @@ class _Builder(NeverPickled, ABC):
     def __init__(self, types: Sequence[ColumnType], num_segments: Any, history_size: Any) -> None:
         for name, value in (("num_segments", num_segments), ("history_size", history_size)):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise SchemaError(f"{name} is a whole number, not {value!r:.60}")
+                raise SchemaError(f"{name} must be a whole number, not {value!r:.60}")
             if value < 0:
-                raise BeyondRangeError(f"{name} is not negative, got {value}")
+                raise BeyondRangeError(f"{name} must not be negative, got {value}")
         self._types = tuple(types)
         self._segments = [AppendedRows(types) for _ in range(max(num_segments, 1))]
         self._history: list[deque[Any]] = [deque(maxlen=history_size) for _ in range(num_segments)]
@@ -55,7 +55,7 @@ class _Builder(NeverPickled, ABC):
 
     def _require_open(self) -> None:
         if self._is_closed:
-            raise BuilderError("the builder is closed: what it has built is what close() gave")
+            raise BuilderError("the builder is closed: close() returned what it has built")
 
     def _require_segment(self, segment: Any) -> None:
         self._require_open()
@@ -95,7 +95,7 @@ class _Builder(NeverPickled, ABC):
         """
         self._require_segment(segment)
         if not isinstance(num, int):
-            raise SchemaError(f"num is a number of rows, not {num!r:.60}")
+            raise SchemaError(f"num must be a number of rows, not {num!r:.60}")
         return list(self._history[segment])[-num:] if num > 0 else []
 
     def _closed(self) -> PlannerNode:
@@ -204,7 +204,7 @@ class SArrayBuilder(_Builder):
             with contextlib.suppress(SFrameError):
                 converted = self._converted(value, kind, None)
         if converted is None and family != MISSING:
-            raise BuilderError(f"{brief(value)} ({type(value).__name__}) does not go into a column of {kind}: convert it first")
+            raise BuilderError(f"{brief(value)} ({type(value).__name__}) does not fit a column of {kind}: convert it first")
         return (converted,)
 
     def get_type(self) -> type:
@@ -283,11 +283,11 @@ class SFrameBuilder(_Builder):
         save_location: str | None = None,
     ) -> None:
         if isinstance(column_types, (str, type)) or not isinstance(column_types, Sequence):
-            raise SchemaError(f"column_types is a list of classes, not {column_types!r:.60}")
+            raise SchemaError(f"column_types must be a list of classes, not {column_types!r:.60}")
         super().__init__([_general_type(dtype) for dtype in column_types], num_segments, history_size)
         names = [f"X{number}" for number in range(1, len(column_types) + 1)] if column_names is None else column_names
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-            raise SchemaError(f"column_names is a list of texts, not {column_names!r:.60}")
+            raise SchemaError(f"column_names must be a list of texts, not {column_names!r:.60}")
         if len(names) != len(column_types):
             raise ColumnsOfRowsError(f"there are {len(names)} name(s) for {len(column_types)} column(s): give one for each")
         self._names, self._save_location = with_automatic_names(names), save_location
@@ -348,9 +348,9 @@ class SFrameBuilder(_Builder):
 
     def _row(self, value: Any) -> Sequence[Any]:
         if isinstance(value, (str, dict)) or not isinstance(value, Sequence):
-            raise SchemaError(f"a row is a list of values, one for each column, not {brief(value)} ({type(value).__name__})")
+            raise SchemaError(f"a row must be a list with one value for each column, not {brief(value)} ({type(value).__name__})")
         if len(value) != len(self._types):
-            raise BuilderError(f"a row has {len(value)} value(s) for {len(self._types)} column(s)")
+            raise BuilderError(f"the row has {len(value)} value(s) for {len(self._types)} column(s)")
         converted = []
         for name, item, column_type in zip(self._names, value, self._types, strict=True):
             try:
@@ -407,5 +407,5 @@ class SFrameBuilder(_Builder):
 def _general_type(dtype: Any) -> ColumnType:
     """Return the column type that holds all values of a class: date-times with or without an offset, lists and dicts with items of any type."""
     if not is_type(dtype):
-        raise SchemaError(f"a column's class is one such as int or str, not {dtype!r:.60}")
+        raise SchemaError(f"a column needs a class such as int or str, not {dtype!r:.60}")
     return of_any_offset(column_type_for(dtype))

@@ -151,7 +151,7 @@ def with_automatic_names(names: Iterable[str]) -> list[str]:
 
 
 def require_name(name: Any) -> str:
-    """Check that a column name is a string, and return it.
+    """Check that a column name must be a string, and return it.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def require_name(name: Any) -> str:
         If it is not a string.
     """
     if not isinstance(name, str):
-        raise SchemaError(f"a column name is a str, got {type(name).__name__}")
+        raise SchemaError(f"a column name must be a str, got {type(name).__name__}")
     return name
 
 
@@ -198,4 +198,6 @@ def require_unicode(names: Sequence[str]) -> None:
     """
     broken = [name for name in names if not is_unicode(name)]
     if broken:
-        raise InvalidArgumentError(f"the names of columns {listed(broken)} are not Unicode text, they have half of a character: rename them first")
+        raise InvalidArgumentError(
+            f"the names of columns {listed(broken)} are not valid Unicode text (they contain half of a character): rename them first"
+        )

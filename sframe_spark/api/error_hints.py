@@ -108,7 +108,7 @@ def _with_own_names(name: str, other_names: Mapping[str, str], options: Mapping[
     """
     for other, own in other_names.items():
         if other in options and own in options:
-            raise SchemaError(f"{name}() is given {own}= and {other}=, which are one and the same: give one of them")
+            raise SchemaError(f"{name}() got {own}= and {other}=, which mean the same: give one of them")
     return {other_names.get(option, option): value for option, value in options.items()}
 
 
@@ -383,7 +383,7 @@ def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = 
     Examples
     --------
     >>> print(no_frame_member("stars", ["stars"]))
-    an SFrame has no member 'stars': a column is asked for by sf['stars']
+    an SFrame has no member 'stars': write sf['stars'] for the column
     """
     if name in columns:
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by sf[{name!r}]")

@@ -41,9 +41,9 @@ def uniform_times(start: Any, stop: Any, every: Any, zone: Any = None, origin: A
     """
     (first, first_type), (last, last_type) = clock_bound(start, "start"), clock_bound(stop, "stop")
     if first_type.kind != last_type.kind and not (first_type.is_numeric and last_type.is_numeric):
-        raise SchemaError(f"start and stop are both numbers or both date-times, got {start!r} and {stop!r}")
+        raise SchemaError(f"start and stop must both be numbers or both be date-times, got {start!r} and {stop!r}")
     if first_type.is_zoned != last_type.is_zoned:
-        raise SchemaError("start and stop both have an offset from UTC or neither has: mixed time zones cannot be compared")
+        raise SchemaError("either both start and stop must have an offset from UTC, or neither: times with and without one cannot be compared")
     minutes = start.utcoffset() // datetime.timedelta(minutes=1) if first_type.is_zoned else None
     if zone is not None and first_type.kind == DATETIME_KIND and not first_type.is_zoned:
         first, last = (int(zone_named(zone_name(zone)).instants_of(np.array([bound])).earlier[0]) for bound in (first, last))
@@ -75,13 +75,13 @@ def uniform_times(start: Any, stop: Any, every: Any, zone: Any = None, origin: A
 def require_rows(count: int, start: Any, stop: Any, every: Any) -> None:
     """Check that a clock has no more ticks than a frame can have rows."""
     if count > LONGEST:
-        raise InvalidArgumentError(f"a clock from {start!r} to {stop!r} every {every!r} has {count} ticks: more than any frame has rows")
+        raise InvalidArgumentError(f"a clock from {start!r} to {stop!r} every {every!r} has {count} ticks, more than a frame can have rows")
 
 
 def _beyond_years(start: Any, stop: Any, tick: int) -> DateTimeRangeError:
     return DateTimeRangeError(
-        f"a clock from {start!r} to {stop!r} has ticks with the offset of its start, of which {timestamp_text(tick)} UTC lies outside the years 1 to "
-        "9999"
+        f"a clock from {start!r} to {stop!r} has ticks with the offset of its start, some of which lie outside the years 1 to 9999: "
+        f"{timestamp_text(tick)} UTC"
     )
 
 

@@ -44,10 +44,10 @@ def immutable_rows_error(column: str) -> errors.SchemaError:
     Examples
     --------
     >>> print(immutable_rows_error("sf['a']"))
-    rows are not changed, columns are replaced: sf['a'] = SArray.where(sf['a'] > 9, 9, sf['a']); a filter leaves rows out
+    rows cannot be assigned to; replace the column: sf['a'] = SArray.where(sf['a'] > 9, 9, sf['a']), or leave rows out by a filter
     """
     return errors.SchemaError(
-        f"rows are not changed, columns are replaced: {column} = SArray.where({column} > 9, 9, {column}); a filter leaves rows out"
+        f"rows cannot be assigned to; replace the column: {column} = SArray.where({column} > 9, 9, {column}), or leave rows out by a filter"
     )
 
 
@@ -63,9 +63,9 @@ def whole(value: Any, what: str) -> int:
     """
     value = one_value(value)
     if not (is_number(value) or isinstance(value, np.bool_)):
-        raise errors.SchemaError(f"{what} is a whole number, got {value!r}")
+        raise errors.SchemaError(f"{what} must be a whole number, got {value!r}")
     if isinstance(value, (float, np.floating)) and not math.isfinite(value):
-        raise (errors.InvalidArgumentError if math.isnan(value) else errors.BeyondRangeError)(f"{what} is a whole number, got {value!r}")
+        raise (errors.InvalidArgumentError if math.isnan(value) else errors.BeyondRangeError)(f"{what} must be a whole number, got {value!r}")
     return max(-ROW_LIMIT, min(int(value), ROW_LIMIT))
 
 
@@ -78,7 +78,7 @@ def flag(value: Any, what: str) -> bool:
         If the value is neither a Boolean nor a number.
     """
     if not isinstance(value, (int, float, np.number, np.bool_)):
-        raise errors.SchemaError(f"{what} is True or False, got {value!r}")
+        raise errors.SchemaError(f"{what} must be True or False, got {value!r}")
     return bool(whole(value, what))
 
 
@@ -127,8 +127,8 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
     stop = None if key.stop is None else whole(key.stop, "the end of a slice")
     step = 1 if key.step is None else whole(key.step, "the step of a slice")
     if step < 0:
-        backwards = "sf.add_row_number('id').sort('id', ascending=False) turns them round"
-        raise errors.NegativeCountError(f"rows are read forwards only: the step of a slice must be positive; {backwards}")
+        backwards = "sf.add_row_number('id').sort('id', ascending=False) reverses them"
+        raise errors.NegativeCountError(f"rows are read forwards only, so the step of a slice must be positive; {backwards}")
     if step == 0:
         raise errors.ZeroStepError("the step of a slice cannot be zero")
     if start < 0 or (stop is not None and stop < 0):
@@ -147,7 +147,7 @@ def true_or_false(value: Any, name: str) -> bool:
         If it is anything else.
     """
     if not isinstance(value, (bool, np.bool_)):
-        raise errors.SchemaError(f"{name} is True or False, got {brief(value)}")
+        raise errors.SchemaError(f"{name} must be True or False, got {brief(value)}")
     return bool(value)
 
 

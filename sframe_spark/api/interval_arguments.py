@@ -38,12 +38,12 @@ def interval_grid(
     if every is None:
         given = [what for what, value in (("zone", zone), ("origin", origin), ("offset", offset)) if value is not None]
         if given:
-            raise InvalidArgumentError(f"{given[0]}= belongs to every=: a clock's ticks say themselves where intervals begin")
+            raise InvalidArgumentError(f"{given[0]}= can only be used with every=: the ticks of a clock determine where intervals begin")
         return Grid(None, closed, label)
     zone = interval_zone(zone, key, column)
     step = parse_step(every, key, "every")
     if isinstance(step.length, int) and step.length > LONGEST:
-        raise InvalidArgumentError(f"every: intervals of {step.length} are longer than 64 bits: convert {column} to float, or choose less")
+        raise InvalidArgumentError(f"every: intervals of {step.length} do not fit 64 bits: convert {column} to float, or choose a shorter length")
     moved = 0 if offset is None else parse_duration(offset, key, "offset")
     begin = _origin(origin, key, column, step, zone)
     if step.in_months or zone is not None:
@@ -66,9 +66,9 @@ def interval_zone(zone: Any, key: ColumnType, column: str) -> str | None:
     if zone is None:
         return None
     if key.kind != DATETIME_KIND:
-        raise SchemaError(f"zone= is for date-times, and {column} is of type {key.kind}")
+        raise SchemaError(f"zone= is for date-times, but {column} is of type {key.kind}")
     if not key.is_zoned:
-        raise SchemaError(f"zone= takes date-times with offsets from UTC, and those of {column} have none: {FROM_ZONE}, or leave zone= out")
+        raise SchemaError(f"zone= needs date-times with offsets from UTC, but those of {column} have none: {FROM_ZONE}, or leave zone= out")
     return zone_name(zone)
 
 
@@ -80,9 +80,9 @@ def _origin(origin: Any, key: ColumnType, column: str, step: IntervalLength, zon
         return MONDAY if key.kind == DATETIME_KIND and step.length % (7 * DAY) == 0 else 0
     begin, origin_type = clock_bound(origin, "origin")
     if (origin_type.kind == DATETIME_KIND) != (key.kind == DATETIME_KIND):
-        raise SchemaError(f"origin= is a {'date-time' if key.kind == DATETIME_KIND else 'number'}, as {column} is, got {origin!r}")
+        raise SchemaError(f"origin= must be a {'date-time' if key.kind == DATETIME_KIND else 'number'}, as {column} is, got {origin!r}")
     if origin_type.is_zoned and not key.is_zoned:
-        raise SchemaError(f"origin= has an offset from UTC, and the date-times of {column} have none: {origin!r}")
+        raise SchemaError(f"origin= has an offset from UTC, but the date-times of {column} have none: {origin!r}")
     if zone is not None and origin_type.is_zoned:
         begin += int(zone_named(zone).offsets_at(np.array([begin]))[0])
     result: int | float = begin
@@ -105,15 +105,15 @@ def label_bounds(start: Any, stop: Any, key: ColumnType, column: str, grid: Grid
     for what, value, rounded in (("start", start, math.floor), ("stop", stop, math.ceil)):
         bound, bound_type = (None, key) if value is None else clock_bound(value, what)
         if (bound_type.kind == DATETIME_KIND) != (key.kind == DATETIME_KIND):
-            raise SchemaError(f"{what}= is a {'date-time' if key.kind == DATETIME_KIND else 'number'}, as {column} is, got {value!r}")
+            raise SchemaError(f"{what}= must be a {'date-time' if key.kind == DATETIME_KIND else 'number'}, as {column} is, got {value!r}")
         if bound_type.is_zoned and not key.is_zoned:
-            raise SchemaError(f"{what}= has an offset from UTC, and the date-times of {column} have none: {value!r}")
+            raise SchemaError(f"{what}= has an offset from UTC, but the date-times of {column} have none: {value!r}")
         if bound is not None and zone is not None and not bound_type.is_zoned:
             bound = int(zone_named(zone).instants_of(np.array([bound])).earlier[0])
         # An interval of ints begins at an int.
         found.append(bound if bound is None or is_float or not isinstance(bound, float) else rounded(bound))
     if None not in found and found[1] <= found[0]:  # type: ignore[operator]  # neither is None
-        raise InvalidArgumentError(f"stop= is after start=, and {stop!r} is not after {start!r}")
+        raise InvalidArgumentError(f"stop= must be after start=, but {stop!r} is not after {start!r}")
     first, last = numbers_between(found[0], found[1], grid, is_float)
     offset = getattr(start if stop is None else stop, "utcoffset", lambda: None)() if key.is_zoned else None
 
@@ -135,7 +135,7 @@ def _label_of(number: int, grid: Grid, key: ColumnType, is_float: bool, minutes:
         minutes = int(zone_named(grid.calendar.zone).offsets_at(np.array([value]))[0]) // MINUTE
     offset = minutes if key.is_zoned else None
     if not is_in_years_of_python(value, offset):
-        raise DateTimeRangeError(f"an interval beside start= or stop= begins at {timestamp_text(value)} UTC, outside the years 1 to 9999")
+        raise DateTimeRangeError(f"the interval at start= or stop= begins at {timestamp_text(value)} UTC, outside the years 1 to 9999")
     return from_microseconds(value, offset)
 
 
@@ -157,9 +157,9 @@ def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
         microseconds, offset = to_microseconds(value)
         return microseconds, DATETIME if offset is None else ZONED_DATETIME
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise SchemaError(f"{what} is a number or a datetime, got {value!r} of type {type(value).__name__}")
+        raise SchemaError(f"{what} must be a number or a datetime, got {value!r} of type {type(value).__name__}")
     if isinstance(value, int) and not -LONGEST <= value <= LONGEST:
-        raise InvalidArgumentError(f"{what}: a number of {value.bit_length()} bits is no time of a clock: 64 bits hold them")
+        raise InvalidArgumentError(f"{what}: a number of {value.bit_length()} bits does not fit the 64 bits of a clock's times")
     if not math.isfinite(value):
         raise InvalidArgumentError(f"{what}: a finite number is needed, got {value!r}")
     return value, FLOAT if isinstance(value, float) else INT

@@ -35,7 +35,7 @@ _OTHERS = {
     "drawing_classifier": "train a network of torch on batches of sf[names].to_numpy()",
     "feature_engineering": "expressions and apply() compute columns; sklearn.preprocessing and pyspark.ml.feature have classes for the rest",
     "extensions": "a function of your own is applied by apply(), or is a plug-in (docs/extending.md)",
-    "load_model": "models of Turi Create are read by Turi Create alone: train one of scikit-learn or pyspark.ml, and keep it by joblib or its save()",
+    "load_model": "only Turi Create reads its models: train one of scikit-learn or pyspark.ml, and save it with joblib or its save()",
     "text_classifier": "sklearn.feature_extraction.DictVectorizer().fit_transform(text_analytics.count_words(sf['text'])) gives features of texts for"
     " sklearn.linear_model.LogisticRegression",
     "topic_model": "sklearn.decomposition.LatentDirichletAllocation takes"

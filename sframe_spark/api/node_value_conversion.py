@@ -275,7 +275,7 @@ def array_for_numpy(values: np.ndarray, dtype: Any, copy: bool | None) -> np.nda
         If ``copy`` is False, as in numpy: rows of a frame are always copied.
     """
     if copy is False:
-        raise InvalidArgumentError("numpy asks for the memory of the rows themselves (copy=False), and they are always copied: leave copy out")
+        raise InvalidArgumentError("copy=False asks for an array without a copy, but rows are always copied: omit copy")
     return values if dtype is None else values.astype(dtype, copy=False)
 
 
@@ -306,7 +306,7 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
     try:
         return np.asarray(values, dtype=object) if any(map(_ends_with_nul, values)) else np.asarray(values)
     except ValueError as error:
-        raise InvalidArgumentError(f"the values make no numpy array ({error}): list(column) keeps each of them whole") from None
+        raise InvalidArgumentError(f"the values cannot be converted to a numpy array ({error}): use list(column)") from None
 
 
 def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:

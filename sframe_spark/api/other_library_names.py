@@ -24,7 +24,7 @@ def by_name(hints: dict[str, str]) -> dict[str, str]:
 GRAPHS = "graphs are out of scope: give edges to networkx or GraphFrames by `sf.to_pandas()` or sf.to_spark()"
 MEDIA = "images and sounds are out of scope: keep their paths in a column, and read them with apply()"
 CLASSES = "types are classes of Python, or their names: `sf['a'].astype(float)`, `sf['a'].astype('float')`, `SArray([1, 2], int)`"
-EXPRESSIONS = "there are no expressions: a column is `sf['a']`, and `sf['a'] + 1` is another one"
+EXPRESSIONS = "columns take the place of expressions: `sf['a']`, and `sf['a'] + 1`"
 AGGREGATES = "of a column use `sf['a'].sum()`, mean() and so on; of groups `sf.groupby('key', {'total': aggregate.SUM('a')})`, aggregate.MEAN('a')"
 INDEX = "rows are numbered from 0, and their order is the index: `sf[0]`, `sf[2:5]`; `sf.add_row_number('row')` makes a column of the numbers"
 WHERE = "use `SArray.where(sf['a'] > 0, sf['a'], 0)`"
@@ -136,7 +136,7 @@ MODULE = MODEL_HINTS | by_name(
         "use `sf['a'].isnan()`": "isnan nanvl",
         "compare with None: `sf['a'] != None`": "isnotnull",
         "use `sf.sort('a')`, or `sf.sort('a', ascending=False)`": "asc desc asc_nulls_first asc_nulls_last desc_nulls_first desc_nulls_last",
-        "not needed: joins find out which side is short, `sf.join(other, on='key')`": "broadcast",
+        "not needed: joins find out which side is small, `sf.join(other, on='key')`": "broadcast",
         "use `sf['items'].apply(lambda items: 'p' in items)`, or `sf['key'].contains('1')` for texts": "array_contains",
         "use `sf['items'].item_length()`": "size cardinality array_size",
         "use `sf['items'].apply(sorted)`": "sort_array array_sort array_distinct",
@@ -199,7 +199,7 @@ MODULE = MODEL_HINTS | by_name(
         "use SFrame.from_table(name)": "table",
         "use `SFrame.from_sql(connection, 'select 1 as one')`, of any DB-API connection": "read_sql read_sql_query read_sql_table read_database"
         " read_database_uri from_query query",
-        "read it with pandas, and give that to SFrame: `SFrame(frame)`; saved frames are loaded by load_sframe(path)": "read_pickle"
+        "read it with pandas, and pass the result to SFrame, `SFrame(frame)`; load saved frames with load_sframe(path)": "read_pickle"
         " read_excel read_hdf read_avro read_html read_xml read_clipboard read_stata read_sas read_spss read_gbq ExcelFile",
         "use `SFrame.read_csv('*.csv')`, which reads all files that match": "glob",
         "use `sf.append(other)` for rows below rows, `sf.add_columns(more)` for columns side by side": "concat union union_all vstack hstack",
@@ -251,7 +251,7 @@ MODULE = MODEL_HINTS | by_name(
         "NaN is `float('nan')`, and a missing value is None": "NA NaT nan",
         "give functions of Python to `sf['a'].apply(lambda x: x + 1)`": "pandas_udf map_batches apply",
         "options are attributes, as config.memory_budget: print(config)": "set_option get_option options Config",
-        "the session is Spark's: sf.to_spark().sparkSession": "spark SparkSession SparkContext",
+        "use Spark's session, sf.to_spark().sparkSession": "spark SparkSession SparkContext",
     }
 )
 
@@ -262,7 +262,7 @@ def _common(name: str) -> dict[str, str]:
         MEDIA: "pixel_array_to_image",
         "`list({})` gives the rows, `.to_arrow()` a table of Arrow; `.materialize()` computes them and keeps them here": "collect fetch execute",
         "use `.materialize()`, or .checkpoint(path)": "compute persist cache localCheckpoint",
-        "rows go with the last variable that refers to them: del {}": "unpersist",
+        "rows are freed with the last variable that refers to them: del {}": "unpersist",
         "frames and columns are lazy already: `.explain()` shows the plan, `.materialize()` computes": "lazy",
         "use `.head(5)`": "limit take",
         "use `.dropna()`": "drop_nulls drop_nans",
@@ -277,7 +277,7 @@ def _common(name: str) -> dict[str, str]:
         "write the sign between columns: `sf['a'] + sf['b']`, `sf['a'] // 2`, `sf['a'] >= 2`": "add radd sub rsub subtract mul rmul multiply div rdiv"
         " divide truediv rtruediv floordiv rfloordiv mod rmod rpow eq ne lt le gt ge",
         "compare lists: `list({}) == list({})`": "equals frame_equal series_equal",
-        "pandas writes it: `sf.to_pandas()`, then its method of this name": "to_excel to_html to_markdown to_latex to_hdf to_clipboard to_string"
+        "convert to pandas, `sf.to_pandas()`, and call its method of this name": "to_excel to_html to_markdown to_latex to_hdf to_clipboard to_string"
         " to_xarray",
         "use `.last_run()`, which has rows, bytes and seconds": "profile",
         "use `polars.DataFrame(sf)`": "to_polars pl",
@@ -308,7 +308,7 @@ FRAME = _common("sf") | by_name(
         " mean_horizontal fold",
         "use `sf[:0]`": "clear",
         "use `sf.add_row_number('row').filter_by([0, 2], 'row')`": "gather",
-        "nothing to do: rows are in segments, and `sf.materialize(segments=2)` divides them anew": "rechunk n_chunks shrink_to_fit",
+        "not needed: rows are in segments; `sf.materialize(segments=2)` divides them again": "rechunk n_chunks shrink_to_fit",
         "compare columns: `(sf['a'] != sf['b']).sum()` counts differences": "compare",
         "use `sf[sf['a'] != None][0]`": "first_valid_index",
         "use `sf[sf['a'] != None][-1]`": "last_valid_index",
@@ -334,7 +334,7 @@ FRAME = _common("sf") | by_name(
         "use `SFrame([{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'y'}]).unpack('X1', column_name_prefix='')`": "from_records from_dicts",
         "use `len(sf)`": "count height empty is_empty isEmpty",
         "use `.num_columns()`": "width num_cols",
-        "use to_spark(), and .rdd of what it gives": "to_rdd to_spark_dataframe",
+        "use to_spark().rdd": "to_rdd to_spark_dataframe",
         "use SFrame(frame) of a Spark DataFrame": "from_rdd",
         "use `SFrame.from_sql(connection, 'select 1 as one')`": "from_odbc",
         "use `.copy()`": "clone",
@@ -383,7 +383,7 @@ FRAME = _common("sf") | by_name(
         "use `sf['key'].summary().frequent_items()`": "freqItems",
         "use `sf['a'].correlation(sf['b'])`, `sf['a'].summary()`": "stat",
         "assign the column: sf['a'] = `sf['a'].astype(float)`": "astype cast convert_dtypes infer_objects",
-        "of texts use `sf['key'].str.replace('x', 'y')`, of other values `sf['a'].apply(lambda n: {5: 50}.get(n, n))`": "replace",
+        "for texts use `sf['key'].str.replace('x', 'y')`, for other values `sf['a'].apply(lambda n: {5: 50}.get(n, n))`": "replace",
         "assign it: sf['total'] = `sf['a'] + sf['b']`, or use `.add_column(sf['a'] * 2, 'twice')`, which gives another frame": "with_column"
         " with_columns"
         " withColumn withColumns assign with_columns_seq",
@@ -412,7 +412,7 @@ FRAME = _common("sf") | by_name(
         "use `.join_between(wide, on='time', start='start', end='end')`, or `.join_overlapping(wide, start='start', end='end')`": "join_where"
         " conditional_join",
         "join on a column of ones: sf['one'] = 1, other['one'] = 1, then sf.join(other, on='one')": "crossJoin",
-        "not needed: columns know their frame, and `.join(other, on='key')` finds its way": "alias hint",
+        "not needed: columns know their frame, and `.join(other, on='key')` needs no names": "alias hint",
         "use `.append(other)`": "union unionAll unionByName vstack extend concat",
         "use `.unique()`": "distinct",
         "use `.drop_duplicates(['key'])`": "dropDuplicates dropDuplicatesWithinWatermark",
@@ -442,7 +442,7 @@ FRAME = _common("sf") | by_name(
         "use to_spark().sparkSession": "sparkSession",
         "use `.to_pandas()`": "toPandas pandas_api",
         "use `.to_arrow()`": "toArrow",
-        "a frame has columns of one type each, and cannot be turned round; of few rows `sf.to_pandas().T`": "T transpose swapaxes",
+        "each column of a frame has one type, so a frame cannot be transposed; for few rows use `sf.to_pandas().T`": "T transpose swapaxes",
         "use `.asof_join(other, on='time', by='key', tolerance='1min')`": "leftJoin asofJoin aj",
         "use `.window('time', {'total': aggregate.SUM('a')}, before='1d', after='1d', by='key', of=other)`, with prevailing=True for wj": "wj wj1",
         "use `.merge_intervals(start='start', end='end')` or `.disjoint_intervals(start='start', end='end')`": "make_disjoint",
@@ -455,7 +455,7 @@ FRAME = _common("sf") | by_name(
         "use `.groupby('key', {'total': aggregate.SUM('a')})`, with [] for all rows": "summarize summarizeState",
         "use `.shift_time('time', '1min')`": "shiftTime",
         "use `.head(5)`, the first rows": "preview",
-        "date-times are date-times here": "timestamp_df",
+        "not needed: columns hold date-times": "timestamp_df",
         "use to_spark(), or `.rename({'a': 'amount'})`": "toDF",
         "use to_spark()": "timeSeriesRDD",
         "use `sf['key'].value_counts()`, or `.groupby(['key', 'a'], {'count': aggregate.COUNT()})` for several columns": "value_counts",
@@ -481,7 +481,7 @@ FRAME = _common("sf") | by_name(
         "use to_table(name, format='delta'), or format='iceberg'": "write_delta write_iceberg to_iceberg saveAsTable writeTo",
         "give `.to_pandas()` or `.to_arrow()` to a library that writes it": "write_excel write_avro write_clipboard to_stata to_gbq to_xml"
         " to_records",
-        "a frame has rows and columns, always": "ndim squeeze axes",
+        "a frame always has rows and columns": "ndim squeeze axes",
         "use `abs(sf['a'])`, `sf['a'].sqrt()` and so on, a column at a time": "sqrt log exp",
     }
 )
@@ -520,7 +520,7 @@ ARRAY = _common("sa") | by_name(
         "of dicts use `sf['dict'].unpack()`, of lists `sf['items'].element_slice(0, 1)`": "getItem getField",
         "use `.append(sa)`": "extend extend_constant",
         "use `sa[:0]`": "clear",
-        "nothing to do: `.materialize()` stores rows anew": "rechunk shrink_to_fit shrink_dtype n_chunks chunk_lengths get_chunks",
+        "not needed; `.materialize()` stores rows again": "rechunk shrink_to_fit shrink_dtype n_chunks chunk_lengths get_chunks",
         "use `.quantile(0.9)`": "approx_quantile percentile",
         "use `.cut([0, 1, 2])`": "bin digitize",
         "use `.qcut(4)`": "bin_quantiles ntile",
@@ -532,7 +532,7 @@ ARRAY = _common("sa") | by_name(
         "use sql('select a from sf', sf=sf) of sframe_spark": "sql",
         "use to_sql(connection, table) of a frame": "to_sql",
         "use `sf.unstack(['key', 'a'])` of a frame": "unstack",
-        "a column is never changed: another name for it is as good as a copy": "copy clone",
+        "not needed: a column never changes, so it needs no copy": "copy clone",
         "use `text_analytics.count_words(sf['key'])`": "count_words",
         "use `text_analytics.count_ngrams(sf['key'])`": "count_ngrams",
         "use `len(sa.dropna())` for values, `len(sa)` for rows": "count",
@@ -618,7 +618,7 @@ ARRAY = _common("sa") | by_name(
         "NumPy's functions take columns: `numpy.arctan2(sf['a'], sf['b'])`, `numpy.maximum(sf['a'], sf['b'])`": "atan2 arctan2 hypot maximum"
         " minimum fmod"
         " remainder",
-        "of texts use `sf['key'].str.replace('x', 'y')`, of other values `sa.apply(lambda n: {5: 50}.get(n, n))`": "replace replace_strict",
+        "for texts use `sf['key'].str.replace('x', 'y')`, for other values `sa.apply(lambda n: {5: 50}.get(n, n))`": "replace replace_strict",
         "use `sa.apply(lambda x: x + 1)`, or of a dict `sa.apply({1: 'one'}.get)`": "map applymap map_elements transform map_batches",
         "use `sa[-1]`, or `aggregate.LAST('a')` of groups": "last",
         "use `sa[0]`, or `aggregate.FIRST('a')` of groups": "first",
@@ -676,7 +676,7 @@ TEXT = by_name(
         "use `.astype(dict)`, or `.astype(list)`": "json_decode json_path_match",
         "use `.str.split('-').apply(lambda parts: {part: 1 for part in parts}).unpack()`": "get_dummies",
         "use `.apply(lambda text: unicodedata.normalize('NFC', text))`": "normalize",
-        "a column holds texts, no bytes: `.apply(lambda text: text.encode().hex())`": "encode decode",
+        "columns hold texts, not bytes: `.apply(lambda text: text.encode().hex())`": "encode decode",
         "use `.is_in(['x', 'y'])`": "isin contains_any",
     }
 )
@@ -699,7 +699,7 @@ DATE = by_name(
         "use `sf.shift_time('time', '1mo')` of a frame": "offset_by month_start add_business_days",
         "use `.dt.strftime('%Y-%m-%d')`": "to_string",
         "use `.dt.microsecond`": "us millisecond nanosecond",
-        "differences are seconds as they are: `sf['end'] - sf['start']`": "total_seconds total_minutes total_hours total_days seconds days",
+        "differences are in seconds already: `sf['end'] - sf['start']`": "total_seconds total_minutes total_hours total_days seconds days",
         "use `.astype(float)`, the seconds since 1970": "epoch timestamp",
         "use `.split_datetime(timezone=True)`": "tz base_utc_offset tzinfo",
         "use `.dt.hour`, `.dt.minute` and `.dt.second`": "time",

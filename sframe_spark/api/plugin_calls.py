@@ -49,7 +49,7 @@ def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArr
     entry = FUNCTIONS.named(function)
     columns = [argument._node for argument in arguments if isinstance(argument, SArray)]
     if not columns:
-        raise SchemaError(f"{function!r} is called with a column at least: SArray(values) makes one")
+        raise SchemaError(f"{function!r} needs at least one column: SArray(values) makes one")
     for number, column in enumerate(columns[1:], start=2):
         require_pairs(columns[0], column, f"the first column that {function!r} is called with", f"column {number}")
     positions = iter(range(len(columns)))
@@ -118,10 +118,10 @@ def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> A
     """
     AGGREGATES.named(function)
     if wrong := [column for column in columns if not isinstance(column, SArray)]:
-        raise SchemaError(f"{function!r} is given columns, and one is of type {type(wrong[0]).__name__}: SArray(values) makes a column")
+        raise SchemaError(f"{function!r} takes columns, but one argument is of type {type(wrong[0]).__name__}: SArray(values) makes a column")
     nodes = [column._node for column in columns]
     if not nodes:
-        raise LengthMismatchError(f"{function!r} is given columns of one length, one at least")
+        raise LengthMismatchError(f"{function!r} needs at least one column, and all must have the same length")
     for number, node in enumerate(nodes[1:], start=2):
         require_pairs(nodes[0], node, f"the first column that {function!r} is given", f"column {number}")
     aggregation = Aggregation(function, tuple(range(len(nodes))), _as_tuple(function, parameters))
@@ -130,5 +130,5 @@ def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> A
 
 def _as_tuple(function: str, parameters: Any) -> tuple[Any, ...]:
     if not isinstance(parameters, (list, tuple)):
-        raise InvalidArgumentError(f"the parameters of {function!r} are a list, one for each, not {parameters!r:.80}")
+        raise InvalidArgumentError(f"the parameters of {function!r} must be a list, not {parameters!r:.80}")
     return tuple(parameters)

@@ -70,7 +70,7 @@ def public_aggregate(function: PublicFunction) -> PublicFunction:
 def _require_named(function: Any) -> str:
     name = getattr(function, "__name__", "")
     if not callable(function) or not str(name).isidentifier():
-        raise InvalidArgumentError(f"a public function is one with a name, and {function!r:.80} is none: def makes one")
+        raise InvalidArgumentError(f"a public function must be a function with a name, and {function!r:.80} is not: define it with def")
     return str(name)
 
 

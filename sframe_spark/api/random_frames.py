@@ -217,14 +217,14 @@ def generate_random_sframe(num_rows: int, column_codes: str, random_seed: int = 
     (['X1-z', 'X2-s'], 1, 10, 'C-0')
     """
     if not is_row_index(num_rows) or num_rows < 0:
-        raise RowNumberError(f"num_rows is a number of rows, not negative, got {num_rows!r:.60}")
+        raise RowNumberError(f"num_rows must be a number of rows, not negative, got {num_rows!r:.60}")
     if not isinstance(column_codes, str):
-        raise ArgumentClassError(f"column_codes is a str of letters, one for each column, got {column_codes!r:.60}")
+        raise ArgumentClassError(f"column_codes must be a str with one letter for each column, got {column_codes!r:.60}")
     if not is_row_index(random_seed):
-        raise ArgumentClassError(f"random_seed is a whole number, got {random_seed!r:.60}")
+        raise ArgumentClassError(f"random_seed must be a whole number, got {random_seed!r:.60}")
     for name, number in (("num_rows", num_rows), ("random_seed", random_seed)):
         if not -(2**63) <= number < 2**63:
-            raise BeyondRangeError(f"{name} is a number of 64 bits, got {number!r:.60}")
+            raise BeyondRangeError(f"{name} must be a number that fits 64 bits, got {number!r:.60}")
     unknown = next((code for code in column_codes if code not in RANDOM_COLUMNS), None)
     if unknown is not None:
         raise ColumnCodeError(f"no random column has the code {unknown!r}: the codes are {''.join(RANDOM_COLUMNS)}")

@@ -51,9 +51,9 @@ def require_seed(seed: Any) -> int:
         with contextlib.suppress(ValueError):
             number = int(number)
     if not (is_number(number) or isinstance(number, np.bool_)) or number != number:
-        raise SeedError(f"seed is a whole number or None, not {brief(seed)}")
+        raise SeedError(f"seed must be a whole number or None, not {brief(seed)}")
     if not -(2**31) - 1 < number < 2**31:
-        raise BeyondRangeError(f"seed is an int of 32 bits, from {-(2**31)} to {2**31 - 1}, and {brief(seed)} is not")
+        raise BeyondRangeError(f"seed must be an int of 32 bits, from {-(2**31)} to {2**31 - 1}, not {brief(seed)}")
     return int(number)
 
 
@@ -69,10 +69,10 @@ def require_fraction(fraction: Any) -> float:
     """
     fraction = one_value(fraction)
     if not is_number(fraction):
-        raise SchemaError(f"fraction is a number between 0 and 1, not {brief(fraction)}")
+        raise SchemaError(f"fraction must be a number between 0 and 1, not {brief(fraction)}")
     if not 0 <= fraction <= 1:
         raise InvalidArgumentError(
-            f"fraction is a share of the rows between 0 and 1, and {brief(fraction)} is not: n rows by chance are sf.shuffle(seed=1).head(n)"
+            f"fraction must be a share of the rows between 0 and 1, not {brief(fraction)}: for n random rows use sf.shuffle(seed=1).head(n)"
         )
     return float(fraction)
 

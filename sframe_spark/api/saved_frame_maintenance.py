@@ -98,7 +98,7 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
     """
     root = versioned(path)
     if isinstance(older_than, bool) or not isinstance(older_than, (int, float)) or not 0 <= older_than <= MAX_AGE:
-        raise InvalidArgumentError(f"older_than is a number of days from 0, got {older_than!r:.60}")
+        raise InvalidArgumentError(f"older_than must be a number of days, not negative, got {older_than!r:.60}")
     removed = removable(root, datetime.timedelta(days=older_than))
     if not dry_run:
         remove_all(removed)
@@ -150,5 +150,5 @@ def versioned(path: str | os.PathLike[str]) -> str:
     """
     location = location_of(path_text(path))
     if not is_remote_location(location):
-        raise InvalidArgumentError(f"{location} is a directory of this machine, where a frame has one version: the last that was saved")
+        raise InvalidArgumentError(f"{location} is a local directory, where a frame has only one version, the last that was saved")
     return location

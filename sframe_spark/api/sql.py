@@ -63,7 +63,7 @@ def sql(query: str, /, **frames: Any) -> SFrame:
     with clone_of(user) as session:
         for name, data in frames.items():
             if data is None:
-                raise SchemaError(f"{name!r} is a frame, or something that a frame is made of, got None")
+                raise SchemaError(f"{name!r} must be a frame, or something that a frame can be made of, got None")
             make_view(name, data if isinstance(data, SFrame) else SFrame(data), session)
         with errors_of_query(frames):
             require_no_change(query, session)
@@ -148,7 +148,7 @@ def require_distinct_names(frames: Mapping[str, Any]) -> None:
         require_view_name(name)
         other = seen.setdefault(name.casefold(), name)
         if other != name:
-            raise InvalidArgumentError(f"{other!r} and {name!r} are one name to Spark: give one of the frames another name")
+            raise InvalidArgumentError(f"{other!r} and {name!r} are the same name for Spark: give one of the frames another name")
 
 
 @contextlib.contextmanager

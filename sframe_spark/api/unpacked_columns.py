@@ -28,7 +28,7 @@ def require_prefix(prefix: Any) -> None:
         If it is neither a string nor None.
     """
     if prefix is not None and not isinstance(prefix, str):
-        raise SchemaError(f"column_name_prefix is a text, or None for none, not {type(prefix).__name__}")
+        raise SchemaError(f"column_name_prefix must be a text, or None for none, not {type(prefix).__name__}")
 
 
 def prefixed(prefix: str | None, key: Any) -> str:
@@ -56,12 +56,12 @@ def distinct_keys(limit: Any, key_class: type | None = None) -> list[Any]:
         If a key occurs twice, or is a string that is not valid Unicode.
     """
     if isinstance(limit, (str, bytes, Mapping)) or not isinstance(limit, Iterable):
-        raise SchemaError(f"limit is a list of the parts that become columns, not {type(limit).__name__}")
+        raise SchemaError(f"limit must be a list of the parts that become columns, not {type(limit).__name__}")
     keys = [int(key) if isinstance(key, np.integer) else key for key in limit]
     if len({type(key) for key in keys}) != 1:
-        raise SchemaError("limit is a list of parts of one class, one at least")
+        raise SchemaError("limit must be a list of at least one part, all of one class")
     if key_class is not None and type(keys[0]) is not key_class:
-        raise SchemaError(f"limit is a list of {key_class.__name__} here, and {keys[0]!r:.60} is of {type(keys[0]).__name__}")
+        raise SchemaError(f"limit must be a list of {key_class.__name__} here, but {keys[0]!r:.60} is of {type(keys[0]).__name__}")
     if len(set(keys)) < len(keys):
         twice = next(key for index, key in enumerate(keys) if key in keys[:index])
         raise InvalidArgumentError(f"limit names {twice!r:.60} twice")
@@ -139,7 +139,7 @@ def types_of_positions(node: PlannerNode) -> list[types.ColumnType]:
     cells = [cell for cell in preview_values(node, SAMPLE)[0] if cell is not None]
     width = max(map(len, cells), default=0)
     if not width:
-        raise UnsupportedOperationError("no list of the first rows has an item, so there is no column to unpack to: give column_types=")
+        raise UnsupportedOperationError("none of the first lists has an item, so there is no column to unpack to: give column_types=")
     if node.schema[0].kind == types.ARRAY_KIND:
         return [types.FLOAT] * width
     return [merged_type(families_of(cell[index] for cell in cells if index < len(cell))) for index in range(width)]
@@ -156,10 +156,10 @@ def requested_types(column_types: Any) -> list[types.ColumnType]:
         If ``column_types`` is empty.
     """
     if isinstance(column_types, (str, type)) or not hasattr(column_types, "__iter__"):
-        raise SchemaError(f"column_types is a list of classes, one for each column, not {column_types!r:.80}")
+        raise SchemaError(f"column_types must be a list of classes, one for each column, not {column_types!r:.80}")
     if wrong := [item for item in column_types if not is_type(item) or item is bool]:
-        raise SchemaError(f"column_types is a list of classes such as int, float, str, list and dict, and {wrong[0]!r:.60} is none")
+        raise SchemaError(f"column_types must be a list of classes such as int, float, str, list and dict, but contains {wrong[0]!r:.60}")
     requested = [types.of_any_offset(column_type_for(item)) for item in column_types]
     if not requested:
-        raise UnsupportedOperationError("column_types is empty: one column at least is needed to unpack to")
+        raise UnsupportedOperationError("column_types is empty: there must be at least one column to unpack to")
     return requested

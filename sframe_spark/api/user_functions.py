@@ -124,7 +124,7 @@ def infer_result_type(
         column_type = infer_type(present) if present and suits else declared if present else ZONED_DATETIME
         return column_type, usable_results if suits else [], None
     try:
-        column_type = type_for_any_items(type_of_results(present, "apply() a dtype"))
+        column_type = type_for_any_items(type_of_results(present, "a dtype to apply()"))
     except SchemaError as error:
         raise UnknownResultError(str(error)) from None
     if not classes.isdisjoint({set, frozenset}):
@@ -135,7 +135,7 @@ def infer_result_type(
 
 def first_results(fn: FunctionAsNow, values: Sequence[Any], call: Callable[[Any], Any]) -> Generator[Any]:
     """Yield the results of ``call``, which calls a user's function, for the first values; if it fails, the error shows the value."""
-    with showing_work(f"looking at the first results of {describe_function(fn)}"):
+    with showing_work(f"computing the first results of {describe_function(fn)}"):
         for value in counted_calls(values, len(values)):
             try:
                 result = call(value)
@@ -150,7 +150,7 @@ def _warn_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
     Ints are not checked: beyond 64 bits they become floats, as in Turi Create.
     """
     if len(results) >= SAMPLE_ROWS and column_type == FLOAT and any(isinstance(result, decimal.Decimal) for result in results):
-        message = f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer results are rounded; give dtype=float, or return texts"
+        message = f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits, so longer results are rounded; pass dtype=float, or return texts"
         warnings.warn(InexactDecimalWarning(message), stacklevel=users_level())
         return
     with contextlib.suppress(TypeError, ValueError, OverflowError, pa.ArrowException), rounding_warnings():
@@ -173,7 +173,7 @@ def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
     values
         Results that are not missing.
     advice
-        For the error message: the call and the argument by which the user can give the type, such as ``apply() a dtype``.
+        For the error message: the call and the argument by which the user can give the type, such as ``a dtype to apply()``.
 
     Raises
     ------
@@ -182,16 +182,16 @@ def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
 
     Examples
     --------
-    >>> type_of_results([object()], "apply() a dtype")
+    >>> type_of_results([object()], "a dtype to apply()")
     Traceback (most recent call last):
-    sframe_spark.errors.SchemaError: the result of the function fits no column: a column cannot hold values of class object: ...
+    sframe_spark.errors.SchemaError: the function returned a value that a column cannot hold: a column cannot hold values of class object: ...
     """
     try:
         column_type = infer_type(values, of_rows=False)
     except MixedTypesError as error:
-        raise SchemaError(f"the function returns values of different types, so give {advice}: {error}") from None
+        raise SchemaError(f"the function returns values of different types, so pass {advice}: {error}") from None
     except SchemaError as error:
-        raise SchemaError(f"the result of the function fits no column: {error}") from None
+        raise SchemaError(f"the function returned a value that a column cannot hold: {error}") from None
     _warn_of_rounding(values, column_type)
     return LOGICAL if column_type == INT and set(map(type, values)) <= _TRUTH_VALUES else column_type
 
@@ -241,7 +241,7 @@ def _translated(node: PlannerNode, python: PythonFunction, first: Sequence[Any],
         # First results may be rounded, such as large ints among floats; later ones may not.
         raise Untranslatable("some of its first results are rounded") from None
     if not function.agrees(found, expected):
-        raise Untranslatable("its translation has other results for the first rows")
+        raise Untranslatable("its translation gives other results for the first rows")
     return function
 
 

@@ -37,7 +37,7 @@ def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) 
 
     for directory in directories([path for path in locations if not is_remote_location(path)]):
         if may_be_renamed_by_anyone(directory):
-            show(f"{directory} is left as it is: anyone may rename things in it; chmod +t mends that")
+            show(f"{directory} is skipped, because anyone may rename files in it; chmod +t fixes that")
         for path in orphans_in(directory):
             failed += clean(path, size_on_disk(path), _remove_local)
     # Below these URIs processes may leave files.

@@ -133,7 +133,7 @@ def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
         If there is no archive, or if one location is within the other.
     """
     if not are_disjoint(new, old):
-        raise StorageError(f"{new} and {old} are within each other: choose a place beside it")
+        raise StorageError(f"one of {new} and {old} contains the other: choose a separate place")
     if is_archive(old):
         return [(old, new)]
     if not os.path.isdir(old):
@@ -142,7 +142,7 @@ def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
         raise MissingPathError(f"there is no directory {old}: check the path")
     pairs = [(archive, join(new, os.path.relpath(archive, old))) for archive in sorted(_archives_below(old))]
     if not pairs:
-        raise StorageError(f"{old} is no archive of Turi Create, and there is none below it: each has a file {ARCHIVE_FILE}")
+        raise StorageError(f"{old} is not an archive of Turi Create, and contains none: each archive has a file {ARCHIVE_FILE}")
     return pairs
 
 
@@ -162,7 +162,7 @@ def converted(location: str, target: str, options: ConvertOptions) -> ConvertedA
     """Convert one archive and return the outcome."""
     began = time.monotonic()
     if options.skip_existing and os.path.lexists(join(target, MANIFEST_FILE)):
-        return ConvertedArchive(location, target, LEFT_OUT, f"{target} is there already")
+        return ConvertedArchive(location, target, LEFT_OUT, f"{target} exists already")
     try:
         archive = open_archive(location, options.references, options.encoding_errors)
         manifest = _with_progress(archive, target)

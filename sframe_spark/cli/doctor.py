@@ -98,7 +98,7 @@ def check_pictures() -> Diagnosis:
     try:
         module = importlib.import_module(PICTURE_MODULE)
     except ImportError as error:
-        return Diagnosis("pictures", f"none, as {error}; only plot() and show() need them: {INSTALL_PICTURES}")
+        return Diagnosis("pictures", f"not available, as {error}; only plot() and show() need this: {INSTALL_PICTURES}")
     return Diagnosis("pictures", f"vl-convert {module.__version__}")
 
 
@@ -127,7 +127,7 @@ def check_temporary_directory() -> Diagnosis:
     except SFrameError as error:
         return Diagnosis("temporary directory", str(error), fix)
     if is_remote_location(directory):
-        return Diagnosis("temporary directory", f"{directory}, which `python -m sframe_spark clean --dry-run` looks at")
+        return Diagnosis("temporary directory", f"{directory}; `python -m sframe_spark clean --dry-run` lists it")
     try:
         with tempfile.TemporaryFile(dir=directory):
             free = shutil.disk_usage(directory).free
@@ -135,7 +135,7 @@ def check_temporary_directory() -> Diagnosis:
         return Diagnosis("temporary directory", f"{directory} cannot be written: {error}", fix)
     detail = f"{directory}, {free / (1 << 30):.1f} GiB free"
     if is_in_memory(directory):
-        detail += ", on a file system in memory: what is written there takes memory; SFRAME_SPARK_TMP can name a directory on a disk"
+        detail += ", on a file system in memory: files there take memory; SFRAME_SPARK_TMP can name a directory on a disk"
     return Diagnosis("temporary directory", detail, None if free >= MINIMUM_FREE_BYTES else fix)
 
 
@@ -145,7 +145,7 @@ def check_plugins() -> Iterator[Diagnosis]:
         warnings.simplefilter("ignore", PluginWarning)
         found = plugins()
     for plugin in found:
-        fix = f"mend or uninstall it, or switch it off: SFRAME_SPARK_DISABLED_PLUGINS={plugin.distribution}" if plugin.fault else None
+        fix = f"repair or uninstall it, or switch it off: SFRAME_SPARK_DISABLED_PLUGINS={plugin.distribution}" if plugin.fault else None
         yield Diagnosis("plug-in", str(plugin), fix)
 
 
@@ -160,7 +160,7 @@ def check_spark() -> Diagnosis:
         return Diagnosis("spark", str(error).splitlines()[0], "see the lines above")
     except Exception as error:
         # This command reports whatever goes wrong inside Spark.
-        return Diagnosis("spark", f"{type(error).__name__}: {error}", "mend what the message names; `java -version` must work")
+        return Diagnosis("spark", f"{type(error).__name__}: {error}", "correct what the message names; `java -version` must work")
     if total != 499_500:
         return Diagnosis("spark", f"a sum came out as {total}", "reinstall: python -m pip install --force-reinstall pyspark")
     return Diagnosis(
@@ -208,7 +208,9 @@ def run_doctor(show: Callable[[str], None], cluster: Callable[[], Iterator[Diagn
 SECONDS, SECONDS_TO_END = 120.0, 10.0
 # On Spark's own (standalone) clusters workers run already, so executors start in seconds; other clusters may start machines first.
 SECONDS_TO_REGISTER, STANDALONE = 20.0, "spark://"
-_NO_EXECUTOR = "look at the cluster's own page whether it has machines with free cores and memory, and at spark.executor.memory and spark.cores.max"
+_NO_EXECUTOR = (
+    "check on the cluster's web page whether there are machines with free cores and memory, and check spark.executor.memory and spark.cores.max"
+)
 _NO_CLUSTER = "check the URL, and that the cluster runs and can reach this machine (spark.driver.host)"
 
 
@@ -284,7 +286,7 @@ def _registered(seconds: float) -> Diagnosis:
     """
     context, until = get_session().sparkContext, time.monotonic() + seconds
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
-        return Diagnosis("executors", "they begin when there is work")
+        return Diagnosis("executors", "they start when there is work")
     while True:
         # The driver counts as an executor, too.
         if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
@@ -292,7 +294,7 @@ def _registered(seconds: float) -> Diagnosis:
         if time.monotonic() > until:
             chosen = context.getConf()
             memory, cores = chosen.get("spark.executor.memory", "1g"), chosen.get("spark.executor.cores", "1")
-            detail = f"none has begun in {seconds:g} s: each asks for {memory} of memory and {cores} or more free cores of one worker"
+            detail = f"none has started in {seconds:g} s: each asks for {memory} of memory and {cores} or more free cores of one worker"
             return Diagnosis("executors", detail, _NO_EXECUTOR)
         time.sleep(POLL_SECONDS)
 
@@ -324,7 +326,7 @@ def _shared() -> Diagnosis:
     """Return the result of checking whether executors see the directory of temporary data."""
     subject, directory = "shared directory", config.temporary_directory
     if is_one_process(get_session()):
-        return Diagnosis(subject, "this machine does all work")
+        return Diagnosis(subject, "this machine does all the work")
     if directory is None:
         return Diagnosis(subject, NO_DIRECTORY)
     handle = temporary_store().new_dataset()
@@ -334,4 +336,4 @@ def _shared() -> Diagnosis:
         return Diagnosis(subject, str(error), SHARED_DIRECTORY)
     finally:
         handle.discard()
-    return Diagnosis(subject, f"{shlex.quote(os.path.abspath(directory))} is seen by all")
+    return Diagnosis(subject, f"all executors see {shlex.quote(os.path.abspath(directory))}")

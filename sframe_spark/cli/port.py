@@ -174,7 +174,7 @@ def _port(path: str, show: Callable[[str], None]) -> int:
     for change in changes:
         show(f"{path}:{places[change.line - 1]}: {change.what}: {change.advice}")
     count = len(changes)
-    show(f"{path}: {'nothing must change' if not count else 'one thing must change' if count == 1 else f'{count:,} things must change'}")
+    show(f"{path}: {'nothing must change' if not count else 'one line must change' if count == 1 else f'{count:,} lines must change'}")
     return MUST_CHANGE if changes else CLEAN
 
 
@@ -328,7 +328,7 @@ class _ProgramVisitor(ast.NodeVisitor):
             else:
                 self.other_modules.add(alias.asname or package)
                 if alias.name in _PYTHON_2_MODULES:
-                    self.add(node, f"import {alias.name}", f"Python 3 has {_PYTHON_2_MODULES[alias.name]} in its place")
+                    self.add(node, f"import {alias.name}", f"Python 3 has {_PYTHON_2_MODULES[alias.name]} instead")
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         package, _, rest = (node.module or "").partition(".")
@@ -351,7 +351,7 @@ class _ProgramVisitor(ast.NodeVisitor):
                 if alias.name in _ABSTRACT_CLASSES:
                     self.add(node, f"collections.{alias.name}", f"write from collections.abc import {alias.name}")
         elif node.module in _PYTHON_2_MODULES:
-            self.add(node, f"from {node.module} import", f"Python 3 has {_PYTHON_2_MODULES[node.module]} in its place")
+            self.add(node, f"from {node.module} import", f"Python 3 has {_PYTHON_2_MODULES[node.module]} instead")
 
     def visit_Module(self, node: ast.Module) -> None:
         for inner in ast.walk(node):
@@ -396,7 +396,7 @@ class _ProgramVisitor(ast.NodeVisitor):
         called = self._changing_call(node.value)
         if called is not None:
             frame = ast.unparse(called.value)
-            self.add(node, f"the result of {called.attr}() is dropped", f"write {frame} = {frame}.{called.attr}(...): it returns another frame")
+            self.add(node, f"the result of {called.attr}() is dropped", f"write {frame} = {frame}.{called.attr}(...): it returns a new frame")
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:

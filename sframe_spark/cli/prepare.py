@@ -40,19 +40,19 @@ def run_prepare(use_spark: Callable[[Path], None], delete: bool, show: Callable[
             deleted, busy = remove_archives()
             show(f"deleted {deleted} archives of Spark's classes")
             if busy:
-                show(f"{busy} more stay, as other processes write them just now: delete them when these have ended")
+                show(f"{busy} more are being written by other processes: delete them when these have ended")
             return 0
         start = JvmStart.of_this_process(find_java())
         reason = start.hindrance()
         if reason is not None:
             show(f"nothing was written: {reason}")
             return 1
-        show("Spark is started, used and stopped, and its classes are written down: half a minute or so")
+        show("Spark is started, used and stopped to record its classes: about half a minute")
         started = time.monotonic()
         directory = keep_archive(start, use_spark)
     except (OSError, SFrameError) as error:
         show(f"nothing was written: {error}")
         return 1
     size = size_on_disk(str(directory)) / (1 << 20)
-    show(f"written in {time.monotonic() - started:.0f} s, {size:.0f} MiB in {directory}: Spark's next sessions start from it")
+    show(f"written in {time.monotonic() - started:.0f} s, {size:.0f} MiB in {directory}: new Spark sessions will use it")
     return 0

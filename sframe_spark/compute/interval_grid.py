@@ -111,7 +111,7 @@ def grid_labels(keys: np.ndarray, grid: Grid) -> np.ndarray:
             result += every
             beyond |= result < keys
         if beyond.any():
-            raise ExecutionError(f"an interval of {every} around {keys[beyond][0]} has an end beyond 64 bits")
+            raise ExecutionError(f"an interval of {every} around {keys[beyond][0]} has an end that does not fit 64 bits")
         return result
 
 
@@ -167,7 +167,7 @@ def numbers_of_labels(labels: np.ndarray, grid: Grid) -> np.ndarray:
     beyond = ~(np.abs(numbers) < 2.0**63)
     if beyond.any():
         label = labels[beyond][0]
-        raise ExecutionError(f"64 bits do not hold the number of the interval at {label} of intervals of {every}: choose longer intervals")
+        raise ExecutionError(f"the number of the interval at {label} with intervals of {every} does not fit 64 bits: choose longer intervals")
     return numbers.astype(np.int64)
 
 

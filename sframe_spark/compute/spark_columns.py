@@ -58,7 +58,7 @@ def ddl(physical: pa.DataType) -> str:
         return f"map<{ddl(physical.key_type)},{ddl(physical.item_type)}>"
     if pa.types.is_struct(physical):
         return "struct<" + ",".join(f"{field.name}:{ddl(field.type)}" for field in physical) + ">"
-    raise TypeError(f"no Spark type holds Arrow's {physical}")
+    raise TypeError(f"Spark has no type for Arrow's {physical}")
 
 
 def literal_column(value: Any, column_type: ColumnType) -> Column:

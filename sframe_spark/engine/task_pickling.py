@@ -123,7 +123,7 @@ def translated_pickling_errors(description: str) -> Iterator[None]:
         if isinstance(error, SFrameError):
             raise
         raise ExecutionError(
-            f"{description}: what its tasks are sent cannot be pickled ({error}): states and parameters of operators must be"
+            f"{description}: the input of its tasks cannot be pickled ({error}): states and parameters of operators must be picklable"
         ) from error
 
 

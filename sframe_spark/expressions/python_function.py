@@ -89,7 +89,7 @@ class PythonFunction:
             content = packed(self.function, self.describe())
         except Exception as error:
             reason = f"{self.describe()} cannot be sent to other Python processes: {error}"
-            advice = "Let the function make what it needs itself, or give it plain values"
+            advice = "Let the function create what it needs itself, or pass it plain values"
             # PySpark does not wrap errors of this class in errors of its own.
             raise error_like(pickle.PicklingError, f"{reason}. {advice}.") from None
         memo = self.memo.sent() if self.memo is not None and self.numbered else None

@@ -102,7 +102,7 @@ class Append(Operator):
         """
         for facts in inputs[1:]:
             if facts.schema != inputs[0].schema:
-                raise LengthMismatchError("append takes inputs of equal column types")
+                raise LengthMismatchError("append() takes inputs of equal column types")
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:

@@ -92,7 +92,7 @@ class Explode(Expansion):
         """
         schema = inputs[0].schema
         if self.position >= len(schema) or schema[self.position].kind not in KINDS:
-            raise SchemaError(f"items are those of a list, an array or a dict, not of {schema[self.position : self.position + 1]}")
+            raise SchemaError(f"only lists, arrays and dicts have items, not {schema[self.position : self.position + 1]}")
         column_type = schema[self.position]
         if len(self.types) != (2 if column_type.kind == DICT_KIND else 1) or (natural_types(column_type) or self.types) != self.types:
             raise SchemaError(f"items of {column_type} are not of the types {', '.join(map(str, self.types))}")

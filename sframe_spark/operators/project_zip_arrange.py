@@ -161,13 +161,13 @@ class Zip(Operator):
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         rows = {chunk.rows for chunk in inputs}
         if len(rows) != 1:
-            raise LengthMismatchError(f"columns of {' and '.join(map(str, sorted(rows)))} rows cannot stand side by side: make the lengths equal")
+            raise LengthMismatchError(f"columns of {' and '.join(map(str, sorted(rows)))} rows cannot be combined: make the lengths equal")
         return Chunk(tuple(column for chunk in inputs for column in chunk.columns), rows.pop())
 
 
 def lengths_differ(first: Length, second: Length) -> LengthMismatchError:
     """Return the error for columns of different lengths."""
-    return LengthMismatchError(f"columns of {first} and {second} rows cannot stand side by side: make the lengths equal")
+    return LengthMismatchError(f"columns of {first} and {second} rows cannot be combined: make the lengths equal")
 
 
 def joined_schemas(inputs: Sequence[Facts]) -> Schema:

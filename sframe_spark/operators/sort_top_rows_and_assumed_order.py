@@ -212,7 +212,7 @@ def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
     for position, _ in by:
         kind = node.schema[position].kind
         if kind not in SORTABLE:
-            raise TypeError(f"column {position} of type {kind} cannot be sorted by: only {', '.join(SORTABLE)} have an order")
+            raise TypeError(f"cannot sort by column {position} of type {kind}: only {', '.join(SORTABLE)} have an order")
     return Sort(tuple((position, bool(ascending)) for position, ascending in by)).make_planner_node(node)
 
 

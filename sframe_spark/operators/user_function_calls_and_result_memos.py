@@ -211,7 +211,7 @@ def require_sent_functions(root: PlannerNode) -> None:
             table = _table_of(call)
             reason = table.why_not_sent(str(call.function))
             if reason is not None:
-                advice = "make what cannot be pickled within the function, not where it is defined"
+                advice = "create what cannot be pickled inside the function, not where it is defined"
                 raise ExecutionError(f"the {table.kind} {call.function!r} cannot run in other processes: {reason}: {advice}")
 
 
@@ -233,7 +233,7 @@ def require_types_as_made(root: PlannerNode) -> None:
         if schema != node.schema:
             names = listed(list(dict.fromkeys(str(call.function) for call in calls)))
             before, now = (f"({', '.join(map(str, kinds))})" for kinds in (node.schema, schema))
-            what = f"{names} was defined again: what was made of it before is of the types {before}, and would be of {now} now"
+            what = f"{names} was redefined: its earlier results have the types {before}, but would have {now} now"
             raise UnsupportedOperationError(f"{what}; make it anew")
 
 

@@ -56,7 +56,9 @@ class Law:
                 raise
             raise PlanInvariantError(f"the law {self.equation!r} failed with {type(error).__name__}: {error}") from error
         if rewritten is not None and not isinstance(rewritten, PlannerNode):
-            raise PlanInvariantError(f"the law {self.equation!r} gave a {type(rewritten).__name__}: it gives a node, or None where it does not apply")
+            raise PlanInvariantError(
+                f"the law {self.equation!r} returned a {type(rewritten).__name__}: it must return a node, or None where it does not apply"
+            )
         return rewritten
 
     def may_fire(self, operators: Set[str]) -> bool:

@@ -36,7 +36,7 @@ class LawRegistry:
         if not isinstance(rule, Law):
             raise PlanInvariantError(f"{rule!r:.80} is not a law: @law(equation, stage=..., on=...) makes one of a function from a node to a node")
         if self._stages and rule.stage not in self._stages:
-            raise PlanInvariantError(f"the law {rule.equation!r} is to run in the stage {rule.stage!r}, which is none of {listed(self._stages)}")
+            raise PlanInvariantError(f"the law {rule.equation!r} should run in the stage {rule.stage!r}, which is not one of {listed(self._stages)}")
         before = self._added.get(rule.equation)
         if rule.equation in self._built_in or (before is not None and location_of(before.rewrite) != location_of(rule.rewrite)):
             holder = "a built-in law" if before is None else f"the law of {location_of(before.rewrite)}"
@@ -129,4 +129,4 @@ def require_known_operators(laws: Iterable[Law], known: Collection[str] | None =
         if unknown := sorted(rule.operators.difference(known)):
             near = near_names(unknown[0], known)
             meant = f": did you mean {listed(near)}?" if near else ": import the module that registers it"
-            raise PlanInvariantError(f"the law {rule.equation!r} is about the operator {unknown[0]!r}, which nobody has registered{meant}")
+            raise PlanInvariantError(f"the law {rule.equation!r} is about the operator {unknown[0]!r}, which is not registered{meant}")

@@ -100,8 +100,8 @@ def properties_of(root: PlannerNode) -> RelationProperties:
                 return properties
         inferred: Any = node.operator.infer_properties(inputs, [child.facts for child in node.inputs])
         if not isinstance(inferred, RelationProperties):
-            what = f"infer_properties() of the operator {node.operator_type!r} gave a {type(inferred).__name__}"
-            raise PlanInvariantError(f"{what}: it gives one RelationProperties, such as inputs[0] where the rows are in the same order")
+            what = f"infer_properties() of the operator {node.operator_type!r} returned a {type(inferred).__name__}"
+            raise PlanInvariantError(f"{what}: it must return one RelationProperties, such as inputs[0] where the rows are in the same order")
         properties = inferred
         if node.length.at_most is not None and node.length.at_most <= 1 and not properties.order.at_most_one_row:
             properties = properties.reordered(properties.order.add(keys=[()]))

@@ -135,7 +135,7 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
     is_schema = isinstance(schema, (tuple, list)) and all(isinstance(column_type, ColumnType) for column_type in schema)
     if not is_builtin(type(operator)) and not is_schema:
         raise PlanInvariantError(
-            f"infer_type() of the operator {operator.name!r} gave {schema!r:.80}: it gives a tuple of column types, such as (INT,)"
+            f"infer_type() of the operator {operator.name!r} returned {schema!r:.80}: it must return a tuple of column types, such as (INT,)"
         )
     return facts_of_types(operator, inputs, tuple(schema))
 

@@ -79,14 +79,14 @@ def one_of(*values: str) -> Validator:
     >>> Turn("lefft")
     Traceback (most recent call last):
     ...
-    sframe_spark.errors.InvalidArgumentError: 'side' of the operator 'turn' is one of 'left', 'right', not 'lefft': did you mean 'left'?
+    sframe_spark.errors.InvalidArgumentError: 'side' of the operator 'turn' must be one of 'left', 'right', not 'lefft': did you mean 'left'?
     """
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if value not in values:
             near = near_names(value, values)
             meant = f": did you mean {listed(near)}?" if near else ""
-            raise InvalidArgumentError(f"{_field_name(instance, attribute)} is one of {listed(values)}, not {brief(value, 80)}{meant}")
+            raise InvalidArgumentError(f"{_field_name(instance, attribute)} must be one of {listed(values)}, not {brief(value, 80)}{meant}")
 
     return check
 
@@ -102,7 +102,7 @@ def at_least(low: float) -> Validator:
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if value is not None and not value >= low:
-            raise InvalidArgumentError(f"{_field_name(instance, attribute)} is {low} or more, not {brief(value, 80)}")
+            raise InvalidArgumentError(f"{_field_name(instance, attribute)} must be {low} or more, not {brief(value, 80)}")
 
     return check
 
@@ -116,7 +116,7 @@ def above_zero(instance: Any, attribute: Any, value: Any) -> None:
         If the number is zero, negative or NaN.
     """
     if value is not None and not value > 0:
-        raise InvalidArgumentError(f"{_field_name(instance, attribute)} is above zero, not {brief(value, 80)}")
+        raise InvalidArgumentError(f"{_field_name(instance, attribute)} must be above zero, not {brief(value, 80)}")
 
 
 def column_positions(instance: Any, attribute: Any, value: Any) -> None:

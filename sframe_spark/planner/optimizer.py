@@ -106,11 +106,13 @@ class Optimizer:
         stages, equations = [stage.name for stage in self.stages], [rule.equation for rule in self.laws]
         for rule in self.laws:
             if rule.stage not in stages:
-                raise PlanInvariantError(f"the law {rule.equation!r} is to run in the stage {rule.stage!r}, which is none of {listed(stages)}")
+                raise PlanInvariantError(f"the law {rule.equation!r} should run in the stage {rule.stage!r}, which is not one of {listed(stages)}")
         if unknown := sorted(self.disabled.difference(equations)):
             near = near_names(unknown[0], equations)
             meant = f"; did you mean {listed(near)}?" if near else ";"
-            raise InvalidArgumentError(f"disabled_laws has {listed(unknown)}, which no law is named{meant} explain(trace=True) shows the names")
+            raise InvalidArgumentError(
+                f"disabled_laws contains {listed(unknown)}, but there is no such law{meant} explain(trace=True) shows the names"
+            )
         enabled = [rule for rule in self.laws if rule.equation not in self.disabled]
         return tuple(StageLaws.of(stage, enabled) for stage in self.stages)
 

@@ -271,7 +271,10 @@ def _advice_on_laws(package: PluginPackage) -> str:
         return ""
     equations = listed([rule.equation for rule in idle])
     function = getattr(idle[0].rewrite, "__name__", "...")
-    return f"the plug-in {package} has laws that never apply, {equations}: its module calls register_law({function}), as @law alone registers nothing"
+    return (
+        f"the plug-in {package} has laws that never apply, {equations}: its module must call register_law({function}), as @law alone "
+        f"registers nothing"
+    )
 
 
 def _is_of_another(module: str, package: PluginPackage) -> bool:
@@ -317,7 +320,9 @@ def _laws_of(entry: EntryPoint) -> Iterator[Law]:
 
 def _require_namespace(namespace: str, taken: Mapping[str, str]) -> None:
     if not namespace.isidentifier() or keyword.iskeyword(namespace) or namespace.startswith("_"):
-        raise PlanInvariantError(f"the namespace of its functions is to be named {namespace!r}, which is no name in Python: rename its entry point")
+        raise PlanInvariantError(
+            f"the namespace of its functions would be named {namespace!r}, which is not a valid name in Python: rename its entry point"
+        )
     if namespace in taken:
         raise PlanInvariantError(f"the namespace {namespace!r} of its functions is taken by {taken[namespace]}")
 
@@ -345,7 +350,7 @@ def _reason(error: BaseException) -> str:
 def _warning(outcome: PluginOutcome) -> str:
     if outcome.advice:
         return outcome.advice
-    advice = "mend or uninstall it, or switch it off with config.disabled_plugins (SFRAME_SPARK_DISABLED_PLUGINS)"
+    advice = "fix or uninstall it, or switch it off with config.disabled_plugins (SFRAME_SPARK_DISABLED_PLUGINS)"
     return f"the plug-in {outcome.package} is left out: {outcome.fault}; {advice}"
 
 

@@ -81,14 +81,14 @@ def register(operator_class: OperatorClass) -> OperatorClass:
     sframe_spark.errors.PlanInvariantError: Unnamed needs a class attribute 'name' to be registered
     """
     if not isinstance(operator_class, type):
-        raise PlanInvariantError(f"@register is for classes of operators, and {operator_class!r:.80} is none")
+        raise PlanInvariantError(f"@register is for classes of operators, but {operator_class!r:.80} is not one")
     name = getattr(operator_class, "name", None)
     if not name:
         raise PlanInvariantError(f"{operator_class.__qualname__} needs a class attribute 'name' to be registered")
     if "__attrs_attrs__" not in vars(operator_class):
         # Nodes are compared, hashed and written by attrs fields.
         raise PlanInvariantError(
-            f"the operator class {operator_class.__qualname__} is no frozen value: decorate it with @attrs.frozen, between @register and the class"
+            f"the operator class {operator_class.__qualname__} is not frozen: decorate it with @attrs.frozen, between @register and the class"
         )
     _require_flag(operator_class)
     is_of_package = is_builtin(operator_class)
@@ -119,13 +119,13 @@ def _require_flag(operator_class: type[Operator]) -> None:
     may_have = operator_class.has_kernel is not False or operator_class.whole_kernel is not None
     if has_own and not may_have:
         raise PlanInvariantError(
-            f"the operator class {operator_class.__qualname__} has a kernel() that nobody would call: say has_kernel = True where it works on any "
+            f"the operator class {operator_class.__qualname__} has a kernel() that would not be called: set has_kernel = True if it works on any "
             "run of rows, or define whole_kernel where it needs all rows"
         )
     if operator_class.has_kernel is True and not any(
         getattr(operator_class, name, None) is not getattr(Operator, name, None) for name in ("kernel", "run_interval", "read", "advance")
     ):
-        raise PlanInvariantError(f"the operator class {operator_class.__qualname__} says has_kernel = True and defines no kernel()")
+        raise PlanInvariantError(f"the operator class {operator_class.__qualname__} sets has_kernel = True but does not define kernel()")
 
 
 def planner_node_name_to_type(name: str) -> type[Operator]:
@@ -142,7 +142,7 @@ def planner_node_name_to_type(name: str) -> type[Operator]:
     'RangeSource'
     """
     if not is_registered(name):
-        raise PlanInvariantError(f"no operator is named {name!r}; registered: {', '.join(registered_names())}")
+        raise PlanInvariantError(f"there is no operator {name!r}; registered: {', '.join(registered_names())}")
     return _OPERATORS[name]
 
 

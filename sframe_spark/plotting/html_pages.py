@@ -146,7 +146,7 @@ def open_address(address: str, title: str, is_secret: bool = False) -> None:
 
     opened = write_page(leading_to(address)).as_uri() if is_secret else address
     if not webbrowser.open(opened):
-        sys.stderr.write(f"There is no browser here; {visible(title)} is at {address}\n")
+        sys.stderr.write(f"There is no browser; {visible(title)} is at {address}\n")
 
 
 def write_page(page: str) -> Path:

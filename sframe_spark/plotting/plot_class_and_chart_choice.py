@@ -135,7 +135,7 @@ class Plot:
             If the file cannot be written.
         """
         if not isinstance(filepath, (str, os.PathLike)):
-            raise InvalidArgumentError(f"a chart is saved to a path, not to {type(filepath).__name__}: plot.save('chart.svg')")
+            raise InvalidArgumentError(f"a chart must be saved to a path, not to {type(filepath).__name__}: plot.save('chart.svg')")
         path = location_of(filepath)
         writers: dict[str, Callable[[], bytes]] = {
             ".json": lambda: json.dumps(self._specification).encode(),
@@ -145,7 +145,7 @@ class Plot:
         }
         ending = os.path.splitext(path)[1].lower()
         if ending not in writers:
-            raise PictureFormatError(f"a chart is saved as .json, .svg, .png or .html, and {os.path.basename(path)!r} ends in none of these")
+            raise PictureFormatError(f"a chart can be saved as .json, .svg, .png or .html, but {os.path.basename(path)!r} ends in none of these")
         # The content is made first, and the file is written completely or not at all.
         content = writers[ending]()
         with staged_text(path) as (staging, parts):
@@ -251,7 +251,7 @@ def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any, name: s
     """
     kind = node.schema[0].kind
     if not is_on_axis(node) and kind != STR_KIND:
-        raise UnsupportedOperationError(f"a column of {kind} has no chart: int, float, datetime and str have one; unpack() or stack() it first")
+        raise UnsupportedOperationError(f"a column of {kind} has no chart, only int, float, datetime and str have one: unpack() or stack() it first")
     if not row_count(node):
         raise UnsupportedOperationError("there is nothing to show: the SArray is empty")
     title = f"Distribution of {'values' if name is None else visible(name)} [{kind}]" if title == LABEL_DEFAULT else title
@@ -305,7 +305,7 @@ def two_columns(x: Any, y: Any) -> tuple[PlannerNode, PlannerNode]:
     """
     for value, name in ((x, "x"), (y, "y")):
         if not isinstance(value, ClassRegistry.array):
-            raise InvalidArgumentError(f"{name} is an SArray, not {brief(value)}")
+            raise InvalidArgumentError(f"{name} must be an SArray, not {brief(value)}")
     return x._node, y._node
 
 
@@ -341,7 +341,9 @@ def chosen_plot(x: SArray, y: SArray, xlabel: Any, ylabel: Any, title: Any) -> P
     drawing = _drawing(*nodes)
     if drawing is None:
         kinds = " and ".join(node.schema[0].kind for node in nodes)
-        raise UnsupportedOperationError(f"columns of {kinds} have no chart: each is of int, float, datetime or str; unpack() or stack() others first")
+        raise UnsupportedOperationError(
+            f"columns of {kinds} have no chart, only int, float, datetime and str have one: unpack() or stack() them first"
+        )
     return Plot(lambda: drawing(*nodes, labels))
 
 
@@ -354,7 +356,7 @@ def require_rows(x: PlannerNode, y: PlannerNode) -> None:
         If they differ in length, or have no rows.
     """
     if not equal_length(x, y):
-        raise UnsupportedOperationError(f"x has {row_count(x):,} rows and y {row_count(y):,}: a chart takes them row by row")
+        raise UnsupportedOperationError(f"x has {row_count(x):,} rows but y has {row_count(y):,}: a chart needs equal lengths")
     if not row_count(x):
         raise UnsupportedOperationError("there is nothing to show: both SArrays are empty")
 

@@ -290,7 +290,7 @@ def has_memory_for_thread() -> bool:
 
 
 def require_memory_for_thread() -> None:
-    """Raise an error if there is no memory for a thread that is needed.
+    """Raise an error if there is not enough memory for a thread that is needed.
 
     Raises
     ------
@@ -299,7 +299,7 @@ def require_memory_for_thread() -> None:
     """
     if not affordable_threads(1):
         left = of_process()
-        raise TooLargeError("there is no memory for a thread" if left is None else _too_little(left, MIN_MEMORY + BYTES_OF_THREAD))
+        raise TooLargeError("there is not enough memory for a thread" if left is None else _too_little(left, MIN_MEMORY + BYTES_OF_THREAD))
 
 
 def _too_little(left: AvailableMemory, needed: int) -> str:

@@ -203,7 +203,7 @@ class WorkerProcess:
     def __init__(self, module: str) -> None:
         program = interpreter()
         if program is None:
-            raise ProcessNotStartedError("there is no Python interpreter that this program could start")
+            raise ProcessNotStartedError("there is no Python interpreter that this program can start")
         with contextlib.ExitStack() as if_it_fails, contextlib.ExitStack() as ends_of_child:
             try:
                 self._requests, requests = open_pair()
@@ -289,7 +289,7 @@ class WorkerProcess:
         if code == -signal.SIGKILL:
             return "was killed: it may have taken more memory than there is; set config.batch_rows to fewer rows"
         if code < 0:
-            return f"ended by {_name_of_signal(-code)}: a library that they use may have failed"
+            return f"was ended by {_name_of_signal(-code)}: a library that they use may have failed"
         # If this program ignores SIGCHLD, the exit code is unknown and reported as 0.
         ended = f"ended with exit code {code}" if code else "ended"
         return f"{ended}: functions must not end their process" if self._is_ready else f"{ended} before it was ready"

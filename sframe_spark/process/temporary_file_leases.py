@@ -163,7 +163,7 @@ _ATTEMPTS = 1000
 _WHY_NO_DIRECTORY: dict[type[OSError], str] = {
     FileExistsError: "a file has that name",
     NotADirectoryError: "a file stands where a directory above it should be",
-    FileNotFoundError: "the system makes no directory there",
+    FileNotFoundError: "the system cannot create a directory there",
 }
 _ANOTHER_DIRECTORY = "set config.temporary_directory (SFRAME_SPARK_TMP) to a directory that you may write to"
 # How many claims are checked each time that a temporary directory is created.
@@ -222,7 +222,7 @@ def require_directory(directory: str) -> None:
     try:
         os.makedirs(directory, exist_ok=True)
     except OSError as error:
-        reason = _WHY_NO_DIRECTORY.get(type(error), f"it cannot be made ({error.strerror})")
+        reason = _WHY_NO_DIRECTORY.get(type(error), f"it cannot be created ({error.strerror})")
     else:
         if os.access(directory, os.W_OK | os.X_OK):
             return

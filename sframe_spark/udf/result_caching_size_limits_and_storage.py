@@ -328,7 +328,7 @@ class MadeResults:
         >>> made.completed(None, 3, call)
         Traceback (most recent call last):
             ...
-        sframe_spark.errors.ResultsTooLongError: 1 of 3 rows have results that are enough for a batch
+        sframe_spark.errors.ResultsTooLongError: the results of 1 of 3 rows fill a batch
         >>> made.completed(None, 1, None).columns[0].to_pylist()
         ['abc']
         """

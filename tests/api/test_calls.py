@@ -24,7 +24,7 @@ from sframe_spark.errors import SFrameError
 
 FACTS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "call_facts.jsonl").read_text().splitlines()]
 GROUPS = 20
-NOT_DEFINED = "is not defined for int and list; apply() calls a function of yours for each value, or for each row of a frame"
+NOT_DEFINED = "is not defined for int and list; apply() calls your own function for each value, or for each row of a frame"
 # A number of numpy on the left of a column asks the column, as numpy's functions do (docs/deviations.md).
 OF_NUMPY: dict[str, list[Any]] = {
     "np.float64(1.5) + E": ["ok", ["SArray", "float", [], 0]],

@@ -118,7 +118,7 @@ def test_values_of_a_long_list_do_not_stand_in_the_plan() -> None:
 def test_mistakes_are_told_whatever_there_is_of_values() -> None:
     with mock.patch.object(value_membership, "MAX_PLAN_VALUES", 0):
         frame = SFrame({"v": [1, 2], "t": [DAY, DAY]})
-        with pytest.raises(SchemaError, match="'v' holds int, the values are str"):
+        with pytest.raises(SchemaError, match="'v' holds int, but the values are str"):
             frame.filter_by(["a"], "v")
         with pytest.raises(SchemaError, match="filter_by: date-times with and without an offset"):
             frame.filter_by([DAY.replace(tzinfo=UTC)], "t")

@@ -104,7 +104,7 @@ def test_cells_that_hold_values_are_cells_of_a_numpy_table() -> None:
     assert frame[["b"]].to_numpy().shape == (2, 1)
     ragged = SFrame({"a": SArray([["x"], ["y", "z"]], list)})
     assert ragged.to_numpy().tolist() == [[["x"]], [["y", "z"]]]
-    with pytest.raises(ValueError, match=r"the values make no numpy array .*list\(column\) keeps each"):
+    with pytest.raises(ValueError, match=r"the values cannot be converted to a numpy array .*use list\(column\)"):
         ragged["a"].to_numpy()
 
 

@@ -99,7 +99,7 @@ def test_the_version_in_numbers() -> None:
 def test_columns_are_no_members() -> None:
     with pytest.raises(AttributeError, match=r"sf\['stars'\]"):
         _ = FRAME.stars  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"by its name, as sf\['stars'\]"):
+    with pytest.raises(AttributeError, match=r"by its name, as in sf\['stars'\]"):
         _ = FRAME.Stars  # type: ignore[attr-defined]
 
 
@@ -171,7 +171,7 @@ def test_options_of_the_reference_are_imported_from_its_module() -> None:
         (lambda: FRAME.fillna(0), "needs the argument 'value'; write it as in sf.fillna('a', 0)"),
         (lambda: FRAME.dropna(subset=["stars"]), "dropna() takes no argument 'subset'"),
         (lambda: FRAME.unique("stars"), "sf.drop_duplicates(['a'])"),
-        (lambda: FRAME.drop_duplicates(), "of whole rows sf.unique()"),
+        (lambda: FRAME.drop_duplicates(), "or sf.unique() for whole rows"),
         (lambda: FRAME.join(FRAME, left_on="stars"), "join() takes no argument 'left_on'"),
         (lambda: FRAME.plot("stars", "stars"), "plot(sf['a'], sf['b'])"),
         (lambda: COLUMN.plot(kind="bar"), "plot() takes no argument 'kind'"),
@@ -218,15 +218,15 @@ def test_arguments_of_other_libraries(call: Callable[[], Any], wrong: str) -> No
     [
         (lambda: FRAME.groupby(FRAME["stars"], {"n": aggregate.COUNT()}), "a list of names, got an SArray: write groupby('a', ...)"),
         (lambda: FRAME.groupby(len, {"n": aggregate.COUNT()}), "a list of names, got the function len"),
-        (lambda: FRAME.groupby([len], {"n": aggregate.COUNT()}), "is given by its name, got the function len"),
-        (lambda: FRAME.groupby("stars", {"n": aggregate.MEAN}), "which column: write aggregate.MEAN('column')"),
+        (lambda: FRAME.groupby([len], {"n": aggregate.COUNT()}), "must be given by its name, got the function len"),
+        (lambda: FRAME.groupby("stars", {"n": aggregate.MEAN}), "needs a column: write aggregate.MEAN('column')"),
         (lambda: FRAME.groupby("stars", {"n": len}), "is needed, got the function len"),
         (lambda: FRAME.groupby("stars", {"n": aggregate.SUM(FRAME["stars"])}), "takes column names, got a value of class SArray"),
         (lambda: FRAME.groupby_intervals("stars", None, FRAME["stars"]), "groupby_intervals('time', clock=clock, operations={...})"),
-        (lambda: FRAME.running(operations=aggregate.COUNT, aggregates=aggregate.COUNT), "one and the same: give one of them"),
-        (lambda: FRAME.remove_column(["stars"]), "several go by remove_columns(['a', 'b'])"),
+        (lambda: FRAME.running(operations=aggregate.COUNT, aggregates=aggregate.COUNT), "which mean the same: give one of them"),
+        (lambda: FRAME.remove_column(["stars"]), "use remove_columns(['a', 'b']) for several"),
         # The second one would be taken for `inplace`, and only the first one go.
-        (lambda: FRAME.remove_column("stars", "name"), "several go by remove_columns(['a', 'b'])"),
+        (lambda: FRAME.remove_column("stars", "name"), "use remove_columns(['a', 'b']) for several"),
         (lambda: FRAME.fillna("stars", FRAME["stars"]), "SArray.where(sf['a'] == None, sf['b'], sf['a'])"),
         (lambda: COLUMN.fillna(np.array([1, 2])), "SArray.where(sf['a'] == None, sf['b'], sf['a'])"),
     ],
@@ -243,10 +243,10 @@ def test_columns_change_names_one_after_the_other() -> None:
     frame = SFrame({"a": [1], "b": ["x"], "c": [2.5]})
     assert frame.rename({"b": "z", "a": "b"}).column_names() == ["b", "z", "c"]
     for names in ({"a": "b", "b": "a"}, {"a": "b", "b": "z"}):
-        with pytest.raises(TakenNameError, match="exists already: names change one after the other, so rename 'b' first"):
+        with pytest.raises(TakenNameError, match="already exists: columns are renamed one after the other, so rename 'b' first"):
             frame.rename(names, inplace=True)
     for names in ({"a": "b"}, {"a": "z", "b": "z"}):
-        with pytest.raises(TakenNameError, match=r"exists already$"):
+        with pytest.raises(TakenNameError, match=r"already exists$"):
             frame.rename(names, inplace=True)
     assert frame.column_names() == ["a", "b", "c"]
 

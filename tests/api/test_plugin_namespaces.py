@@ -141,7 +141,7 @@ def test_a_public_aggregate_has_one_owner(own_registry: None) -> None:
     other.__name__ = "TEST_OWNED"
     with pytest.raises(InvalidArgumentError, match="'TEST_OWNED' is taken by the aggregate"):
         public_aggregate(other)
-    with pytest.raises(InvalidArgumentError, match="a public function is one with a name"):
+    with pytest.raises(InvalidArgumentError, match="a public function must be a function with a name"):
         public_function(5)  # type: ignore[type-var]
 
 

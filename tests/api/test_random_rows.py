@@ -129,10 +129,10 @@ def test_seeds_have_32_bits(door: str) -> None:
     for seed in (2**31 - 1, -(2**31), 1.7, True):
         SEEDED[door](seed)
     for seed in (2**31, -(2**31) - 1, 2**63, 10**5000, 1e10, float("inf"), -float("inf")):
-        with pytest.raises(OverflowError, match="seed is an int of 32 bits"):
+        with pytest.raises(OverflowError, match="seed must be an int of 32 bits"):
             SEEDED[door](seed)
     for seed in (float("nan"), "x", [1]):
-        with pytest.raises((TypeError, ValueError), match="seed is a whole number") as raised:
+        with pytest.raises((TypeError, ValueError), match="seed must be a whole number") as raised:
             SEEDED[door](seed)
         assert isinstance(raised.value, SFrameError)
 

@@ -124,7 +124,7 @@ def test_a_sketch_is_of_a_column(wrong: Any) -> None:
 def test_keys_to_sum_up_are_keys() -> None:
     with pytest.raises(SchemaError, match="values are of int"):
         Sketch(SArray([1]), sub_sketch_keys=["a"])
-    with pytest.raises(SchemaError, match="places in arrays"):
+    with pytest.raises(SchemaError, match="positions in arrays"):
         Sketch(SArray([[1, 2]]), sub_sketch_keys=["a"])
 
 

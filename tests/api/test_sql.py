@@ -114,7 +114,7 @@ def test_names_are_checked_before_anything_runs() -> None:
             sframe_spark.sql("SELECT 1", **{name: SFrame({"a": [1]})})
         with pytest.raises(InvalidArgumentError, match="name of a view"):
             SFrame({"a": [1]}).register_view(name)
-    with pytest.raises(InvalidArgumentError, match="'T' and 't' are one name"):
+    with pytest.raises(InvalidArgumentError, match="'T' and 't' are the same name"):
         require_distinct_names({"T": 1, "t": 2})
     with pytest.raises(SchemaError, match="takes a query as a str, got int"):
         require_query(3)

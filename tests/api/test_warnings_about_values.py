@@ -46,11 +46,11 @@ def test_none_is_compared_with_anything(kind: str) -> None:
         (
             [5],
             "5",
-            "never equal to '5', which is str: compare with values of int, or convert the column by astype(str)",
+            "never equal to '5', which is str: compare with values of int, or convert the column with astype(str)",
         ),
-        (["5"], 5, "compare with values of str, or convert the column by astype(int)"),
+        (["5"], 5, "compare with values of str, or convert the column with astype(int)"),
         ([DAY], "2024-01-31", "compare with datetime.datetime(2024, 1, 31)"),
-        ([5], SArray(["5"]), "never equal to those of another one, which is str"),
+        ([5], SArray(["5"]), "never equal to the values of another column, which is str"),
     ],
 )
 def test_the_remedy_is_told(column: list[Any], value: Any, told: str) -> None:

@@ -128,4 +128,4 @@ def test_the_command_names_a_cluster(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 @pytest.mark.spark
 def test_one_process_needs_no_directory(spark: object, tmp_path: Path) -> None:
-    assert doctor._shared() == Diagnosis("shared directory", "this machine does all work")
+    assert doctor._shared() == Diagnosis("shared directory", "this machine does all the work")

@@ -48,7 +48,7 @@ def test_missing_module_comes_with_the_command() -> None:
 def test_pictures_are_told_of_and_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.fullmatch(r"ok     pictures: vl-convert \d[\d.]*", str(check_pictures()))
     monkeypatch.setattr(doctor, "PICTURE_MODULE", "no_such_package")
-    assert str(check_pictures()).startswith("ok     pictures: none") and check_pictures().fix is None
+    assert str(check_pictures()).startswith("ok     pictures: not available") and check_pictures().fix is None
     assert INSTALL_PICTURES in check_pictures().detail
     monkeypatch.setattr(doctor, "check_spark", lambda: Diagnosis("spark", "fine"))
     assert check_pictures() in list(findings())
@@ -163,7 +163,7 @@ def test_plugins_are_listed_and_those_that_are_left_out_are_wrong(installed: Ins
     fault = "its entry point bad = module_bad of sframe_spark.plugins fails: ZeroDivisionError: division by zero"
     assert lines == [
         f"WRONG  plug-in: sframe-bad 1.0 ({place}): left out: {fault}\n"
-        "       fix: mend or uninstall it, or switch it off: SFRAME_SPARK_DISABLED_PLUGINS=sframe-bad",
+        "       fix: repair or uninstall it, or switch it off: SFRAME_SPARK_DISABLED_PLUGINS=sframe-bad",
         f"ok     plug-in: sframe-good 1.0 ({place}): scalar functions test_good",
         f"ok     plug-in: sframe-off 1.0 ({place}): switched off by config.disabled_plugins",
     ]

@@ -88,7 +88,7 @@ def test_what_needs_no_change_is_not_found(line: str) -> None:
         ("x = y <> z", "write !="),
         ("for x in xrange(3): pass", "write range"),
         ("d.iteritems()", "write items()"),
-        ("import cPickle as pickle", "Python 3 has pickle in its place"),
+        ("import cPickle as pickle", "Python 3 has pickle instead"),
         ("from itertools import izip", "Python 3 has zip"),
         ("from collections import Mapping", "write from collections.abc import Mapping"),
         ("sorted(x, cmp=f)", "write key=functools.cmp_to_key(function)"),
@@ -97,7 +97,7 @@ def test_what_needs_no_change_is_not_found(line: str) -> None:
 def test_python_2(line: str, expected: str) -> None:
     # What is below a line that Python 3 cannot read is found too.
     found = advice(f"{line}\nsf.rename({{}})")
-    assert [text for _, text in found] == [expected, "write sf = sf.rename(...): it returns another frame"]
+    assert [text for _, text in found] == [expected, "write sf = sf.rename(...): it returns a new frame"]
     assert found[1][0] == line.count("\n") + 2
 
 
@@ -120,10 +120,10 @@ def test_programs_are_read_and_not_run(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["port", str(program), str(notebook)]) == MUST_CHANGE
     assert capsys.readouterr().out.splitlines() == [
         f"{program}:2: import graphlab: write import sframe_spark as graphlab",
-        f"{program}: one thing must change",
+        f"{program}: one line must change",
         f"{notebook}:cell 2 line 2: import turicreate: write import sframe_spark as tc",
-        f"{notebook}:cell 3 line 2: the result of swap_columns() is dropped: write sf = sf.swap_columns(...): it returns another frame",
-        f"{notebook}: 2 things must change",
+        f"{notebook}:cell 3 line 2: the result of swap_columns() is dropped: write sf = sf.swap_columns(...): it returns a new frame",
+        f"{notebook}: 2 lines must change",
     ]
     assert not (tmp_path / "made").exists()
 
@@ -147,9 +147,9 @@ def test_advice_about_imports_can_be_parsed() -> None:
 
 # Lines of public programs for GraphLab Create, as they are, and what the list must say of each.
 PUBLIC_LINES = {
-    "from BaseHTTPServer import HTTPServer": "Python 3 has http.server in its place",
-    "from SocketServer import ThreadingMixIn": "Python 3 has socketserver in its place",
-    "import Cookie": "Python 3 has http.cookies in its place",
+    "from BaseHTTPServer import HTTPServer": "Python 3 has http.server instead",
+    "from SocketServer import ThreadingMixIn": "Python 3 has socketserver instead",
+    "import Cookie": "Python 3 has http.cookies instead",
     "n, m = map(int, f.readline().split())[:2]": "write list(map(int, f.readline().split()))[...]",
     "first = names.keys()[0]": "write list(names.keys())[...]",
     "s = file(path, 'r').read()": "write open",

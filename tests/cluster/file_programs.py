@@ -102,7 +102,7 @@ def read_by_tasks(place: Place) -> tuple[Any, Any]:
             said = str(error)
         found, left_out = SFrame.read_csv_with_errors(place.path("bad.csv"), verbose=False)
         return (
-            ["/bad.csv: line 'no row' has another number of fields than 2" in said, len(found), list(left_out[place.path("bad.csv")])],
+            ["/bad.csv: line 'no row' does not have the same number of fields as 2" in said, len(found), list(left_out[place.path("bad.csv")])],
             [True, 2 * ROWS, ["no row"]],
         )
 

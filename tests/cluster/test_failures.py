@@ -72,7 +72,7 @@ def test_each_event_amid_all_programs(running: Trials, event: str, program: str,
 def test_files_that_are_deleted(running: Trials) -> None:
     assert running.undisturbed("remade", "tasks")[0]["said"] == RIGHT
     said = running.undisturbed("called", "tasks")[0]["said"]
-    assert said.startswith("StorageError: ") and "functions of yours made them" in said and "save() keeps rows" in said, said
+    assert said.startswith("StorageError: ") and "they were computed by your functions" in said and "save() keeps rows" in said, said
 
 
 @pytest.mark.parametrize("running", ["Connect, nothing shared"], indirect=True)

@@ -163,7 +163,7 @@ def test_the_doctor_asks_executors(tmp_path: Path, shared: Path) -> None:
         said = doctor(cluster.url, without_project(bare), PYSPARK_PYTHON=bare, SFRAME_SPARK_TMP=str(shared))
         executors = [line for line in said.splitlines() if line.startswith("ok     executor on ")]
         assert len(executors) == 2 and all(line.endswith(", sent from here") for line in executors), said
-        assert f"ok     shared directory: {shared} is seen by all" in said and said.endswith("all is well\n"), said
+        assert f"ok     shared directory: all executors see {shared}" in said and said.endswith("all is well\n"), said
         said = doctor(cluster.url, without_project(empty), PYSPARK_PYTHON=empty)
         assert "WRONG  executors: " in said and "No module named 'pyarrow'" in said, said
     said = doctor(cluster.url, DRIVER)

@@ -152,7 +152,7 @@ def test_answers_about_huge_ints() -> None:
             with pytest.raises(BeyondRangeError, match=r"an int of [0-9]+ bits is beyond the largest float"):
                 list(FRAME["a"].is_in([huge, 2]))
         assert len(FRAME["a"].head(abs(huge))) == len(FRAME["a"][: abs(huge)]) == 3
-        with pytest.raises(BeyondRangeError, match="seed is an int of 32 bits"):
+        with pytest.raises(BeyondRangeError, match="seed must be an int of 32 bits"):
             FRAME["a"].sample(0.5, seed=huge)
 
 

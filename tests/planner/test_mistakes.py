@@ -20,13 +20,15 @@ from tests.planner.plan_parameters import leaves, with_leaf
 
 def test_a_law_of_an_unknown_stage() -> None:
     wrong = law("f(f(x)) = x", stage="pushdwn", on="transform")(lambda node: None)
-    with pytest.raises(PlanInvariantError, match=r"the law 'f\(f\(x\)\) = x' is to run in the stage 'pushdwn', which is none of 'share', 'expand'"):
+    with pytest.raises(
+        PlanInvariantError, match=r"the law 'f\(f\(x\)\) = x' should run in the stage 'pushdwn', which is not one of 'share', " r"'expand'"
+    ):
         Optimizer(STAGES, [wrong])
 
 
 def test_a_law_about_an_unknown_operator() -> None:
     wrong = law("f(f(x)) = x", stage="pushdown", on="tranform")(lambda node: None)
-    with pytest.raises(PlanInvariantError, match="about the operator 'tranform', which nobody has registered: did you mean 'transform'"):
+    with pytest.raises(PlanInvariantError, match="about the operator 'tranform', which is not registered: did you mean 'transform'"):
         require_sound_laws([wrong])
 
 
@@ -46,7 +48,9 @@ def test_the_laws_of_this_package_are_sound() -> None:
 def test_a_disabled_law_that_does_not_exist() -> None:
     with (
         sf.config.using(disabled_laws={"reverse(reverse(x)) == x"}),
-        pytest.raises(InvalidArgumentError, match=r"disabled_laws has 'reverse\(reverse\(x\)\) == x'.*did you mean 'reverse\(reverse\(x\)\) = x'"),
+        pytest.raises(
+            InvalidArgumentError, match=r"disabled_laws contains 'reverse\(reverse\(x\)\) == x'.*did you mean " r"'reverse\(reverse\(x\)\) = x'"
+        ),
     ):
         list(SArray([3, 1]).sort())
     with sf.config.using(disabled_laws={"reverse(reverse(x)) = x"}):
@@ -54,7 +58,7 @@ def test_a_disabled_law_that_does_not_exist() -> None:
 
 
 def test_a_forgotten_decorator(own_registry: None) -> None:
-    with pytest.raises(PlanInvariantError, match=r"test_a_forgotten_decorator.*Bare is no frozen value: decorate it with @attrs\.frozen"):
+    with pytest.raises(PlanInvariantError, match=r"test_a_forgotten_decorator.*Bare is not frozen: decorate it with @attrs\.frozen"):
 
         @register
         class Bare(Operator):
@@ -70,7 +74,7 @@ def test_a_forgotten_decorator(own_registry: None) -> None:
 
 
 def test_a_kernel_without_its_flag_and_a_flag_without_kernel(own_registry: None) -> None:
-    with pytest.raises(PlanInvariantError, match=r"has a kernel\(\) that nobody would call: say has_kernel = True"):
+    with pytest.raises(PlanInvariantError, match=r"has a kernel\(\) that would not be called: set has_kernel = True"):
 
         @register
         @attrs.frozen
@@ -80,7 +84,7 @@ def test_a_kernel_without_its_flag_and_a_flag_without_kernel(own_registry: None)
             def kernel(self, inputs: Any, facts: Any) -> Chunk:
                 return inputs[0]
 
-    with pytest.raises(PlanInvariantError, match=r"says has_kernel = True and defines no kernel\(\)"):
+    with pytest.raises(PlanInvariantError, match=r"sets has_kernel = True but does not define kernel\(\)"):
 
         @register
         @attrs.frozen
@@ -159,9 +163,9 @@ def test_parameters_have_their_domains_for_everybody() -> None:
     from sframe_spark.operators.window.cumulative import cumulative
 
     x = node_of(SArray([1, 2]))
-    with pytest.raises(InvalidArgumentError, match=r"'kind' of the operator 'cumulative' is one of 'sum', .* not 'summ': did you mean 'sum'"):
+    with pytest.raises(InvalidArgumentError, match=r"'kind' of the operator 'cumulative' must be one of 'sum', .* not 'summ': did you mean 'sum'"):
         cumulative(x, "summ")
-    with pytest.raises(InvalidArgumentError, match="'start' of the operator 'slice' is 0 or more, not -1"):
+    with pytest.raises(InvalidArgumentError, match="'start' of the operator 'slice' must be 0 or more, not -1"):
         slice_rows(x, -1, 2)
-    with pytest.raises(InvalidArgumentError, match="'step' of the operator 'slice' is 1 or more, not 0"):
+    with pytest.raises(InvalidArgumentError, match="'step' of the operator 'slice' must be 1 or more, not 0"):
         slice_rows(x, 0, 2, 0)

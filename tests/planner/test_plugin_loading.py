@@ -58,11 +58,11 @@ FAULTS = {
     ),
     "an unknown stage": (
         "from sframe_spark.plugin import *\nregister_law(law('odd(x) = x', stage='pushdwn', on='reverse')(lambda node: None))",
-        "the law 'odd(x) = x' is to run in the stage 'pushdwn'",
+        "the law 'odd(x) = x' should run in the stage 'pushdwn'",
     ),
     "an unknown operator": (
         "from sframe_spark.plugin import *\nregister_law(law('odd(x) = x', stage='pushdown', on='revers')(lambda node: None))",
-        "about the operator 'revers', which nobody has registered",
+        "about the operator 'revers', which is not registered",
     ),
     "no law": ("from sframe_spark.plugin import register_law\nregister_law('x = x')", "'x = x' is not a law"),
 }
@@ -108,7 +108,7 @@ register_law(busy)
 
 def test_a_law_that_no_module_registers_is_told_once(installed: InstalledPackages) -> None:
     installed.install("sframe-laws", PLUGIN.format(namespace="laws", module="laws_one"), laws_one=LAWS)
-    with pytest.warns(PluginWarning, match=r"'test_idle\(x\) = x': its module calls register_law\(idle\)") as told:
+    with pytest.warns(PluginWarning, match=r"'test_idle\(x\) = x': its module must call register_law\(idle\)") as told:
         load_plugins()
     assert len(told) == 1 and "test_busy" not in str(told[0].message)
     assert plugin_of("sframe-laws").status == "loaded"
@@ -120,7 +120,7 @@ ENTRIES = {
     "no plug-in": ("gone = math:pi", "3.14.* is neither a module nor a law nor a list of laws"),
     "a list of others": ("gone = string:__all__", "'ascii_letters' is not a law"),
     "no name of a module": ("gone = a module", "'a module' is not the name of a module"),
-    "no namespace": ("for = json", "its functions is to be named 'for', which is no name in Python"),
+    "no namespace": ("for = json", "its functions would be named 'for', which is not a valid name in Python"),
 }
 
 

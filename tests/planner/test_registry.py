@@ -65,7 +65,7 @@ def test_reading_a_module_again_replaces_its_classes(own_registry: None) -> None
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(PlanInvariantError, match=r"no operator is named 'projekt'; registered: .*project"):
+    with pytest.raises(PlanInvariantError, match=r"there is no operator 'projekt'; registered: .*project"):
         planner_node_name_to_type("projekt")
 
 

@@ -67,7 +67,7 @@ DOORS: dict[str, Callable[[Path], object]] = {
 def test_functions_in_the_process_of_the_user(door: str, terminal: io.StringIO, tmp_path: Path) -> None:
     DOORS[door](tmp_path)
     drawn = terminal.getvalue()
-    assert "computing " in drawn or "looking at the first results of " in drawn
+    assert "computing " in drawn or "computing the first results of " in drawn
     assert "calls of functions" in drawn or door.endswith("known types")
 
 

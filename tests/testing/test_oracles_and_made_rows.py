@@ -118,7 +118,7 @@ def test_what_is_not_compared_is_told() -> None:
 
 def test_without_hypothesis_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(MissingLibraryError, match=r"pip install 'sframe_spark\[testing\]', or say generated=0"):
+    with pytest.raises(MissingLibraryError, match=r"pip install 'sframe_spark\[testing\]', or set generated=0"):
         check_function("negate", [1, 2], spark=False, expected=lambda v: None if v is None else -v)
     check_function("negate", [1, 2], spark=False, expected=lambda v: -v, generated=0)
 

@@ -106,8 +106,8 @@ def test_options_for_references_and_texts(archives: Path, tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize(("old", "new", "told"), [
-    ("old", "old", "within each other"), ("old", "old/new", "within each other"), ("old/shops", "old", "within each other"),
-    ("none", "new", "there is no directory"), ("old/shops/m_1", "new", "there is no directory"), ("empty", "new", "is no archive of Turi Create"),
+    ("old", "old", "contains the other"), ("old", "old/new", "contains the other"), ("old/shops", "old", "contains the other"),
+    ("none", "new", "there is no directory"), ("old/shops/m_1", "new", "there is no directory"), ("empty", "new", "is not an archive of Turi Create"),
     ("file", "new", "is a file; an archive of Turi Create is a directory"),
 ])  # fmt: skip
 def test_what_cannot_be_converted_is_told(tree: Path, old: str, new: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -195,7 +195,7 @@ def test_json_that_is_nested_deep_is_refused(archive: Path) -> None:
 def test_wrong_arguments_are_told(archive: Path) -> None:
     with pytest.raises(InvalidArgumentError, match=r"encoding_errors is one of 'strict', .*'latin-1', got 'latin'"):
         load_sframe(str(archive), encoding_errors="latin")
-    with pytest.raises(SchemaError, match="references is a list of directories, got '/tmp'"):
+    with pytest.raises(SchemaError, match="references must be a list of directories, got '/tmp'"):
         load_sframe(str(archive), references="/tmp")
     with pytest.raises(InvalidArgumentError, match="the path is empty"):
         load_sframe(str(archive), references=[""])

@@ -218,7 +218,7 @@ def test_a_column() -> None:
     assert variant_column(array_of([made(1), made(1.5)]), FLOAT).to_pylist() == [1.0, 1.5]
     assert variant_column(array_of([]), INT).to_pylist() == [] and variant_column(array_of([None]).slice(1), STR).to_pylist() == []
     for other, column_type in (("1", INT), (1.5, INT), ([], ENCODED_DICT), ({}, FLOAT), (1, STR), (1, ZONED_DATETIME)):
-        with pytest.raises(SchemaError, match=r"some of its VARIANTs are .*, where those that told its type were "):
+        with pytest.raises(SchemaError, match=r"some of its VARIANTs are .*, but the first ones, which determined its type, were "):
             variant_column(array_of([None, made(other)]), column_type)
 
 

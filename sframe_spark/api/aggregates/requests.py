@@ -93,7 +93,7 @@ def expand_requests(operations: Sequence[Any], columns: Sequence[str] = ()) -> l
             if not isinstance(name, str):
                 raise SchemaError(f"an output column is named by a str, got {name!r}")
             if name in chosen:
-                raise UnsupportedOperationError(f"two operations are to make the column {name!r}: give each its own name")
+                raise UnsupportedOperationError(f"two operations would make the column {name!r}: give each its own name")
             if name:
                 chosen.add(name)
             aggregate = one_request(item, name if name in columns else None)
@@ -126,7 +126,7 @@ def one_request(item: Any, column: str | None = None) -> AggregateRequest:
     if getattr(item, "__module__", "") in AGGREGATE_MODULES:
         if item.__name__ == "COUNT":
             return one_request(item())
-        raise SchemaError(f"aggregate.{item.__name__} needs to know of which column: write aggregate.{item.__name__}('column')")
+        raise SchemaError(f"aggregate.{item.__name__} needs a column: write aggregate.{item.__name__}('column')")
     raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {text_for_message(item)}{_what_to_write(item, column)}")
 
 
@@ -167,5 +167,5 @@ def output_names(keys: Sequence[str], labels: Sequence[str], chosen: set[str]) -
     """
     if len(set(keys)) != len(keys) or any(name in keys for name in chosen):
         twice = listed(sorted({*(name for name in keys if keys.count(name) > 1), *chosen.intersection(keys)}))
-        raise UnsupportedOperationError(f"columns of the result need names of their own, and {twice} is there twice: give the aggregate another name")
+        raise UnsupportedOperationError(f"the columns of the result need different names, but {twice} occurs twice: give the aggregate another name")
     return unique_names([*keys, *labels])

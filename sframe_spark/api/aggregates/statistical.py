@@ -127,7 +127,7 @@ def MOMENT(src_column: str, order: int, central: bool = False) -> AggregateReque
     {'third': 75.0, 'central': 6.0}
     """
     if isinstance(order, (bool, np.bool_)) or not isinstance(order, (int, np.integer)) or not 1 <= order <= MAX_FACTORS:
-        raise InvalidArgumentError(f"order is an int from 1 to {MAX_FACTORS}, got {brief(order)}")
+        raise InvalidArgumentError(f"order must be an int from 1 to {MAX_FACTORS}, got {brief(order)}")
     parameters = [int(order), true_or_false(central, "central")]
     return request("moment", f"Moment {order} of {src_column}", src_column, parameters=parameters)
 
@@ -355,7 +355,7 @@ def LINEAR_REGRESSION(y: str, xs: Any, weights: str | None = None) -> AggregateR
     """
     names = [xs] if isinstance(xs, str) else list(xs) if isinstance(xs, (list, tuple)) else [xs]
     if not names or len(set(map(str, names))) < len(names) or len(names) >= MAX_VARIABLES:
-        raise InvalidArgumentError(f"xs are from 1 to {MAX_VARIABLES - 1} names of columns, each once, got {brief(xs)}")
+        raise InvalidArgumentError(f"xs must be from 1 to {MAX_VARIABLES - 1} different column names, got {brief(xs)}")
     columns = [y, *names, *([] if weights is None else [weights])]
     label = f"Regression of {y} on {', '.join(map(str, names))}"
     return request("linear_regression", label, *columns, parameters=[tuple(names), weights is not None])

@@ -144,7 +144,7 @@ def arrow_table(data: Any) -> pa.Table:
         # Errors inside Polars are BaseExceptions, not Exceptions.
         column = _column_that_fails(data)
         origin = f"the {type(data).__name__}" if column is None else f"column {column!r} of the {type(data).__name__}"
-        raise InvalidArgumentError(f"no rows come from {origin}: {visible(str(error))}; cast it to another type first") from error
+        raise InvalidArgumentError(f"{origin} cannot be converted to rows: {visible(str(error))}; cast it to another type first") from error
 
 
 def _refuse_mistranslated_types(data: Any) -> None:
@@ -157,10 +157,10 @@ def _refuse_mistranslated_types(data: Any) -> None:
     """
     if library_of(data) in ("duckdb", "_duckdb"):
         types = list(zip(getattr(data, "columns", ()), getattr(data, "types", ()), strict=False))
-        _refuse_types(types, "BIT", "DuckDB gives BIT as bytes, which are no text: cast it to VARCHAR first")
-        _refuse_types(types, "UHUGEINT", "DuckDB gives the largest UHUGEINT values as negative ones: cast it to HUGEINT or VARCHAR first")
+        _refuse_types(types, "BIT", "DuckDB returns BIT values as bytes that are not text: cast them to VARCHAR first")
+        _refuse_types(types, "UHUGEINT", "DuckDB returns the largest UHUGEINT values as negative numbers: cast them to HUGEINT or VARCHAR first")
     elif library_of(data) == "polars" and isinstance(schema := getattr(data, "schema", None), Mapping):
-        _refuse_types(schema.items(), "Object", "polars gives Python objects as their addresses: give SFrame a dict of lists")
+        _refuse_types(schema.items(), "Object", "polars exports Python objects as memory addresses: give SFrame a dict of lists")
 
 
 def _refuse_types(types: Iterable[tuple[Any, Any]], refused: str, reason: str) -> None:

@@ -56,8 +56,8 @@ def table_of_other_frame(data: Any) -> Any:
 
         return from_dataframe(data)
     methods = [name for name in _METHODS if callable(getattr(data, name, None))]
-    advice = f"give what its {methods[0]}() returns" if methods else "give a dict of columns, or a table of pandas or Arrow"
-    raise InvalidArgumentError(f"an SFrame is not made of {library_of(data)}'s {type(data).__name__}: {advice}")
+    advice = f"pass the result of its {methods[0]}()" if methods else "pass a dict of columns, or a table of pandas or Arrow"
+    raise InvalidArgumentError(f"an SFrame cannot be made of {library_of(data)}'s {type(data).__name__}: {advice}")
 
 
 # Records: objects of one class whose fields are declared
@@ -127,4 +127,4 @@ def is_record(value: Any) -> bool:
 
 def refusal_of_record(record: Iterable[Any]) -> InvalidArgumentError:
     """Return the error for one record where a frame takes a list of them."""
-    return InvalidArgumentError(f"an SFrame is not made of one {type(record).__name__}: give a list of them, [record]")
+    return InvalidArgumentError(f"an SFrame cannot be made of a single {type(record).__name__}: pass a list, [record]")

@@ -101,7 +101,7 @@ def type_of_kinds(kinds: Collection[str]) -> ColumnType:
     for column_type, allowed in _KINDS_BY_TYPE.items():
         if allowed.issuperset(kinds):
             return column_type
-    raise SchemaError(f"its VARIANTs are {_words(kinds)}, and a column holds values of one kind: {_advice(kinds)}")
+    raise SchemaError(f"its VARIANTs are {_words(kinds)}, but a column holds values of one kind: {_advice(kinds)}")
 
 
 def may_widen(kinds: Collection[str]) -> bool:
@@ -127,7 +127,7 @@ def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
     unexpected = set(pc.unique(kinds_of_variants(values)).drop_null().to_pylist()) - expected
     refuse_damaged(unexpected)
     if unexpected:
-        problem = f"some of its VARIANTs are {_words(unexpected)}, where those that told its type were {_words(expected)}"
+        problem = f"some of its VARIANTs are {_words(unexpected)}, but the first ones, which determined its type, were {_words(expected)}"
         raise SchemaError(f"{problem}: {_advice(unexpected | expected)}")
     parts = zip(*(part.to_pylist() for part in values.flatten()), strict=True)
     cells = [None if value is None else variant_value(value, names) for value, names in parts]
@@ -363,7 +363,7 @@ def _kinds(df: DataFrame, indices: Sequence[int]) -> DataFrame:
 
 def _kinds_of_first_rows(df: DataFrame, indices: Sequence[int]) -> dict[int, set[str]]:
     first = _kinds(df, indices).limit(FIRST_ROWS)
-    rows = run_spark(first.collect, "looking at the first VARIANTs of a DataFrame")
+    rows = run_spark(first.collect, "reading the first VARIANTs of a DataFrame")
     return {index: {row[number] for row in rows} - {None} for number, index in enumerate(indices)}
 
 
@@ -374,7 +374,7 @@ def _kinds_of_all_rows(df: DataFrame, indices: Sequence[int]) -> dict[int, set[s
     if not indices:
         return {}
     kinds = _kinds(df, indices).agg(*[F.collect_set(f"c{index}") for index in indices])
-    (row,) = run_spark(kinds.collect, "looking at the VARIANTs of a DataFrame")
+    (row,) = run_spark(kinds.collect, "reading the VARIANTs of a DataFrame")
     return {index: set(row[number]) for number, index in enumerate(indices)}
 
 
@@ -409,10 +409,10 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
 
     _require_dataframe(df)
     require_frame_open(df.sparkSession)
-    with translated_errors("looking at the columns of a DataFrame"):
+    with translated_errors("checking the columns of a DataFrame"):
         # With Spark Connect, this sends a request to the server.
         if df.isStreaming:
-            raise InvalidArgumentError("a stream has no last row, and a frame has one: read its table or files with spark.read instead")
+            raise InvalidArgumentError("a frame cannot be made of a stream, which has no end: read its table or files with spark.read instead")
         return shared_node(df, lambda: _source(df).make_planner_node()), list(df.columns)
 
 
@@ -421,8 +421,8 @@ def _require_dataframe(data: Any) -> None:
 
     if not isinstance(data, DataFrame):
         known = hasattr(type(data), "to_spark") and hasattr(type(data), "to_pandas")
-        advice = "give its to_pandas(), whose rows are in order, or its to_spark()" if known else "give a DataFrame, or collect() its rows"
-        raise SchemaError(f"an SFrame is not made of {type(data).__module__}.{type(data).__name__}: {advice}")
+        advice = "pass its to_pandas(), whose rows are in order, or its to_spark()" if known else "pass a DataFrame, or collect() its rows"
+        raise SchemaError(f"an SFrame cannot be made of {type(data).__module__}.{type(data).__name__}: {advice}")
 
 
 def _source(df: Any) -> SparkSource:
@@ -495,7 +495,7 @@ def _refusal(field: StructField, message: str) -> str:
 
     kind, reason = field.dataType.simpleString(), in_one_line(message)
     change = "set spark.sql.timeType.enabled to true" if "TIME_TYPE" in message else "cast it to another type first"
-    return f"column {field.name!r}: Spark does not compute with {kind:.200} values: {reason} To hold them, {change}"
+    return f"column {field.name!r}: Spark cannot compute with {kind:.200} values: {reason} To keep them, {change}"
 
 
 def _column_type(arrow: pa.DataType, name: str) -> ColumnType:

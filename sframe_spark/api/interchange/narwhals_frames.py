@@ -54,7 +54,7 @@ def arrow_classes() -> ArrowClasses:
         from narwhals._arrow.utils import ArrowSeriesNamespace
         from narwhals._utils import Implementation
     except ImportError as error:
-        raise MissingLibraryError(f"this version of narwhals does not take SFrames ({error}): give it sf.to_arrow(), or install 2.29") from error
+        raise MissingLibraryError(f"this version of narwhals does not accept SFrames ({error}): pass it sf.to_arrow(), or install 2.29") from error
     return ArrowClasses(ArrowDataFrame, ArrowSeries, ArrowExpr, ArrowNamespace, (ArrowGroupBy, ArrowSeriesNamespace), Implementation.UNKNOWN)
 
 

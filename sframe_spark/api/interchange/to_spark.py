@@ -189,4 +189,6 @@ def require_view_name(name: Any) -> None:
         If the name is not at most 128 letters, digits and underscores, beginning with a letter or underscore.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w{0,127}", name):
-        raise InvalidArgumentError(f"the name of a view is at most 128 letters, digits and underscores, a letter first, got {name!r:.200}")
+        raise InvalidArgumentError(
+            f"the name of a view must be at most 128 letters, digits and underscores, beginning with a letter, got {name!r:.200}"
+        )

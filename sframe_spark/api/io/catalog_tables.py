@@ -170,7 +170,7 @@ def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any,
     require_choice("format", format, FORMATS)
     require_choice("mode", mode, MODES)
     if not names:
-        raise InvalidArgumentError("a frame without columns is no table: it has no rows either")
+        raise InvalidArgumentError("a frame without columns cannot be written as a table")
     for column in names:
         if column.casefold() == ORDER_COLUMN:
             raise TakenNameError(f"column {visible(repr(column))} has the name of the column that keeps the order of rows in tables: rename it first")
@@ -228,7 +228,7 @@ class _Writing:
             _require_same_columns(name, table.columns, [*names, ORDER_COLUMN] if numbered else names)
             if not numbered:
                 return 0
-            largest = run_spark(table.agg(F.max(ORDER_COLUMN)).collect, f"looking at the order of table {name}")[0][0]
+            largest = run_spark(table.agg(F.max(ORDER_COLUMN)).collect, f"reading the row order of table {name}")[0][0]
         return 0 if largest is None else int(largest) + 1
 
     def save(self, node: PlannerNode, names: list[str], mode: str, parts: Sequence[str], start: int) -> None:
@@ -258,7 +258,7 @@ class _Writing:
                 "time; go back to a version before, or read it with order_by="
             )
         if written_rows < rows:
-            raise StorageError(f"table {name} has {written_rows} of the {rows} rows that were written: write it anew")
+            raise StorageError(f"table {name} has {written_rows} of the {rows} rows that were written: write it again")
 
     def replace(self, node: PlannerNode, names: list[str]) -> None:
         """Write the rows into a new table, count them, and then rename it. Spark's own overwrite would delete the old rows first."""
@@ -267,7 +267,7 @@ class _Writing:
             kind = self.user.catalog.getTable(_joined(self.parts)).tableType
         if kind != "MANAGED":
             raise UnsupportedOperationError(
-                f"table {name} is {kind.lower()}, whose files are not the catalog's to replace: drop it, or choose another name"
+                f"table {name} is {kind.lower()}, whose files the catalog cannot replace: drop it, or choose another name"
             )
         new, old = ((*above, f"{self.parts[-1]}__sframe_{word}") for word in ("new", "old"))
         with errors_of_catalog(name):
@@ -315,7 +315,7 @@ def parts_of(name: Any) -> tuple[str, ...]:
     ('shop', 'order lines')
     """
     if not isinstance(name, str):
-        raise SchemaError(f"the name of a table is a text, not {type(name).__name__}")
+        raise SchemaError(f"the name of a table must be a text, not {type(name).__name__}")
     parts, end = [], 0
     while match := _PART.match(name, end):
         quoted, plain = match.groups()
@@ -341,9 +341,9 @@ def _options_of(version: Any) -> dict[str, str]:
     if isinstance(version, datetime.datetime):
         return {"timestampAsOf": version.isoformat(sep=" ")}
     if isinstance(version, bool) or not isinstance(version, (int, str)):
-        raise SchemaError(f"version is the number or name of a version, or a datetime, not {type(version).__name__}")
+        raise SchemaError(f"version must be the number or name of a version, or a datetime, not {type(version).__name__}")
     if version == "" or (isinstance(version, int) and version < 0):
-        raise InvalidArgumentError(f"version is the number of a version, from 0, or its name, got {version!r}")
+        raise InvalidArgumentError(f"version must be the number of a version, from 0, or its name, got {version!r}")
     return {"versionAsOf": str(version)}
 
 
@@ -368,23 +368,25 @@ def _verified_length(df: DataFrame, name: str) -> Length:
 
     number = F.col(ORDER_COLUMN)
     aggregates = df.agg(F.count(F.lit(1)), F.count(number), F.min(number), F.max(number), F.bit_xor(F.xxhash64(number)))
-    rows, numbered, first, last, mixed = run_spark(aggregates.collect, f"looking at the order of table {name}")[0]
+    rows, numbered, first, last, mixed = run_spark(aggregates.collect, f"reading the row order of table {name}")[0]
     if numbered != rows:
         raise StorageError(
-            f"{rows - numbered} rows of table {name} have no {ORDER_COLUMN}: others have inserted them; say what orders them with order_by="
+            f"{rows - numbered} rows of table {name} have no {ORDER_COLUMN}: another program inserted them; name the columns that order them "
+            f"with order_by="
         )
     if not rows:
         return Length.exactly(0)
     if last - first + 1 == rows:
         # There are as many rows as numbers in the range, and the XORs of hashes agree, so each number occurs an odd number of times: exactly once.
         ids = df.sparkSession.range(first, last + 1).agg(F.bit_xor(F.xxhash64(F.col("id"))))
-        distinct = run_spark(ids.collect, f"looking at the order of table {name}")[0][0] == mixed
+        distinct = run_spark(ids.collect, f"reading the row order of table {name}")[0][0] == mixed
     else:
         # The numbers have gaps: rows were deleted, or some numbers occur twice.
-        distinct = run_spark(df.select(ORDER_COLUMN).distinct().count, f"looking at the order of table {name}") == rows
+        distinct = run_spark(df.select(ORDER_COLUMN).distinct().count, f"reading the row order of table {name}") == rows
     if not distinct:
         raise StorageError(
-            f"rows of table {name} share numbers of {ORDER_COLUMN}: two programs have appended at one time; say what orders them with order_by="
+            f"several rows of table {name} have the same number in {ORDER_COLUMN}: two programs appended at the same time; name the columns "
+            f"that order them with order_by="
         )
     return Length.exactly(int(rows))
 

@@ -79,8 +79,8 @@ def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
     except CsvLineError as error:
         if dtype is None:
             raise
-        advice = "leave dtype out to read texts, and use astype(..., undefined_on_failure=True)"
-        raise UnsupportedOperationError(f"{visible(str(url))}: a line is no {getattr(dtype, '__name__', dtype)}: {advice}") from error
+        advice = "omit dtype to read texts, and use astype(..., undefined_on_failure=True)"
+        raise UnsupportedOperationError(f"{visible(str(url))}: a line is not {getattr(dtype, '__name__', dtype)}: {advice}") from error
     # A file without lines gives a frame without columns.
     return node if node.schema else node_from_values([], str if dtype is None else dtype)
 

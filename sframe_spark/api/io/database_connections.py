@@ -32,14 +32,14 @@ def require_connection(conn: Any) -> None:
     """
     if not hasattr(conn, "cursor") or not hasattr(conn, "commit"):
         raise NoAttributeError(
-            f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not {type(conn).__name__}{_instead_of(conn)}"
+            f"conn must be a connection of a DB-API library, such as sqlite3.connect(path), not {type(conn).__name__}{_instead_of(conn)}"
         )
     if inspect.iscoroutinefunction(conn.cursor) or inspect.iscoroutinefunction(conn.commit):
         raise _asynchronous(conn)
 
 
 def _asynchronous(conn: Any) -> NoAttributeError:
-    return NoAttributeError(f"conn ({type(conn).__name__}) is asynchronous: give a connection whose execute() returns when it is done")
+    return NoAttributeError(f"conn ({type(conn).__name__}) is asynchronous: pass a connection whose execute() returns when it is done")
 
 
 def bare_connection(conn: Any) -> Any:
@@ -61,7 +61,7 @@ def _instead_of(conn: Any) -> str:
     if isinstance(conn, str):
         if conn.startswith("jdbc:"):
             return ": SFrame.read_jdbc() and write_jdbc() take addresses"
-        return ": connect with the library of the database, and give what it returns, or an address as SQLAlchemy has them"
+        return ": connect with the library of the database, and pass the connection, or an address as SQLAlchemy writes it"
     return ""
 
 
@@ -185,7 +185,7 @@ def module_of(conn: Any, module: Any) -> ModuleType:
     """
     found = known_module(conn, module)
     if found is None:
-        raise NoAttributeError(f"the module of {type(conn).__name__} has no paramstyle: give the library that made the connection as dbapi_module=")
+        raise NoAttributeError(f"the module of {type(conn).__name__} has no paramstyle: pass the library that made the connection as dbapi_module=")
     return found
 
 
@@ -239,7 +239,9 @@ def one_transaction(conn: Any, cursor: Any) -> Iterator[None]:
                 transaction.undo()
             transaction.end()
         except Exception as other:
-            error.add_note(f"the rows that were inserted could not be taken back ({visible(brief(str(other)))}): look whether there are some")
+            error.add_note(
+                f"the inserted rows could not be rolled back ({visible(brief(str(other)))}): check whether the table contains some of them"
+            )
         else:
             if has_started and transaction.rolls_back_more:
                 error.add_note("all of the open transaction was rolled back: the database has no savepoints")

@@ -55,7 +55,7 @@ class TableRequest:
             If ``if_exists`` is none of the known words.
         """
         if not isinstance(self.table, str) or not self.table:
-            raise SchemaError(f"table_name is the name of a table, not {self.table!r:.60}")
+            raise SchemaError(f"table_name must be the name of a table, not {self.table!r:.60}")
         require_choice("if_exists", self.if_exists, IF_EXISTS)
         require_flat_columns(names, node)
 
@@ -113,7 +113,7 @@ def quoted(name: str, quote: str = '"', style: str = "qmark") -> str:
     '"x""; drop table y"'
     """
     if "\0" in name:
-        raise InvalidArgumentError(f"the name {visible(repr(name))} has a NUL, which no database takes: rename it first")
+        raise InvalidArgumentError(f"the name {visible(repr(name))} contains a NUL character, which no database accepts: rename it first")
     text = name.replace(quote, quote * 2)
     # In these parameter styles, a percent sign starts a placeholder.
     return f"{quote}{text.replace('%', '%%') if style in ('format', 'pyformat') else text}{quote}"
@@ -197,7 +197,7 @@ def dialect_of(library: ModuleType) -> Dialect | None:
 
 def existing_table_error(table: str) -> InvalidArgumentError:
     """Return the error for ``if_exists="fail"``."""
-    return InvalidArgumentError(f"there is a table {visible(table)} already: if_exists='append' adds rows to it, and 'replace' makes it anew")
+    return InvalidArgumentError(f"there is a table {visible(table)} already: if_exists='append' adds rows to it, and 'replace' replaces it")
 
 
 @contextlib.contextmanager
@@ -233,7 +233,7 @@ def prepared_table(
     if dialect is None:
         if request.if_exists != "append":
             raise UnsupportedOperationError(
-                f"if_exists={request.if_exists!r} wants to know the database, which is not known by its library: give an Engine of SQLAlchemy"
+                f"if_exists={request.if_exists!r} depends on the database, which this connection does not tell: pass an Engine of SQLAlchemy"
             )
         with transaction:
             yield request.parts

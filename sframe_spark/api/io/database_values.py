@@ -55,7 +55,7 @@ class QueryRequest:
         """
         for name, value in (("type_inference_rows", self.inference_rows), ("cursor_arraysize", self.rows_at_once)):
             if not isinstance(value, int) or value < 0:
-                raise SchemaError(f"{name} is a number of rows, not {value!r:.60}")
+                raise SchemaError(f"{name} must be a number of rows, not {value!r:.60}")
 
     @property
     def batch_size(self) -> int:
@@ -73,7 +73,7 @@ def column_names(names: Iterable[Any]) -> list[str]:
 
 def no_rows_error(statement: Any) -> InvalidArgumentError:
     """Return the error for a statement that is no query."""
-    return InvalidArgumentError(f"the statement {visible(brief(statement))} gives no rows: from_sql() takes a query")
+    return InvalidArgumentError(f"the statement {visible(brief(statement))} returns no rows: from_sql() takes a query")
 
 
 def hinted_types(hints: Any, names: Sequence[str]) -> dict[str, ColumnType]:
@@ -93,7 +93,7 @@ def hinted_types(hints: Any, names: Sequence[str]) -> dict[str, ColumnType]:
     elif isinstance(hints, type):
         hints = dict.fromkeys(names, hints)
     elif hints is not None and (not isinstance(hints, (list, tuple)) or len(hints) > len(names)):
-        raise SchemaError(f"column_type_hints is a class, a list of classes, one for each column at most, or a dict of them, not {hints!r:.60}")
+        raise SchemaError(f"column_type_hints must be a class, a list of classes, at most one for each column, or a dict of them, not {hints!r:.60}")
     else:
         hints = dict(zip(names, hints or (), strict=False))
     return {name: of_any_offset(column_type_for(hint)) for name, hint in hints.items()}
@@ -166,7 +166,7 @@ def _columns(
             columns, first, count = [[] for _ in types], first + count, 0
         if set(map(len, batch)) - {len(types)}:
             number, row = next((number, row) for number, row in enumerate(batch, first + count) if len(row) != len(types))
-            raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")
+            raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: this is a fault of the library that made the connection")
         for index, values in enumerate(zip(*batch, strict=True)):
             columns[index].extend(values)
         count += len(batch)
@@ -270,10 +270,10 @@ def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: Roun
         with rounded.of(name) if may_be_rounded(value) else nullcontext():
             converted = construct_value(bytes(value) if isinstance(value, memoryview) else value, kind.kind)
         if kind.kind == INT_KIND and converted is not None and not isinstance(value, datetime.datetime) and converted != value:
-            raise SchemaError(f"as an int it would be {converted}")
+            raise SchemaError(f"converted to int it would be {converted}")
         return converted
     except (SFrameError, UnicodeDecodeError) as error:
-        problem = f"column {name!r}, row {number}: {visible(brief(value))} ({type(value).__name__}) is no {kind.kind}"
+        problem = f"column {name!r}, row {number}: {visible(brief(value))} ({type(value).__name__}) is not {kind.kind}"
         hint = f"{{{name!r}: {'float' if isinstance(value, float) else 'str'}}}"
         raise SchemaError(f"{problem}: give column_type_hints={hint}, or convert it in the query") from error
 
@@ -396,13 +396,15 @@ def require_no_offsets(database: str, node: PlannerNode, names: Sequence[str]) -
     """
     for index, (name, kind) in enumerate(zip(names, node.schema, strict=True)):
         if kind.is_zoned and _has_offsets(node, index)[0]:
-            raise SchemaError(f"column {name!r} has date-times with an offset, which {database} does not keep: astype(str) makes texts of them")
+            raise SchemaError(f"column {name!r} has date-times with an offset, which {database} does not keep: convert them with astype(str)")
 
 
 def _kind_of_datetimes(node: PlannerNode, index: int, name: str) -> str:
     some_with, some_without = _has_offsets(node, index)
     if some_with and some_without:
-        raise SchemaError(f"column {name!r} has date-times with and without an offset, and a table one of them: astype(str) makes texts of them")
+        raise SchemaError(
+            f"column {name!r} has date-times with and without an offset, but a column of a table cannot have both: convert them with astype(str)"
+        )
     return ZONED if some_with else DATETIME_KIND
 
 

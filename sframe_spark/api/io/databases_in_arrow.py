@@ -132,7 +132,7 @@ def write_adbc(node: PlannerNode, names: Sequence[str], conn: Any, request: Tabl
         mode = "create" if existing is None else "replace" if request.if_exists == "replace" else "append"
         if mode == "append" and not request.exact_names and existing is not None:
             if len(existing) != len(names):
-                raise InvalidArgumentError(f"the table {visible(request.table)} has {len(existing)} columns, and the frame {len(names)}")
+                raise InvalidArgumentError(f"the table {visible(request.table)} has {len(existing)} columns, but the frame has {len(names)}")
             names = existing
         # Drivers may write values in the form of their Arrow type, whatever the type of the column.
         filters = {f"{key}_filter".replace("_name_", "_"): place for key, place in places.items()}
@@ -158,7 +158,7 @@ def _place_in_postgresql(conn: Any, cursor: Any, name: str) -> dict[str, str]:
     if found is None:
         return {}
     if found[0].startswith("pg_temp"):
-        raise UnsupportedOperationError(f"{visible(name)} is a temporary table, into which ADBC does not insert: use psycopg, or another name")
+        raise UnsupportedOperationError(f"{visible(name)} is a temporary table, into which ADBC cannot insert: use psycopg, or another name")
     return {"db_schema_name": found[0]}
 
 
@@ -184,7 +184,7 @@ def _for_column(values: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.C
             return values
         except pa.ArrowInvalid:
             pass
-        raise SchemaError(f"column {name!r} has a value that the column of the table ({target}) does not hold")
+        raise SchemaError(f"column {name!r} has a value that the column of the table ({target}) cannot hold")
     if pa.types.is_float32(target) and pa.types.is_floating(values.type):
         return values.cast(target, safe=False)
     if is_numeric_of_postgresql(target) and pa.types.is_floating(values.type):
@@ -194,7 +194,7 @@ def _for_column(values: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.C
         try:
             return pa.chunked_array([pa.array([None if text is None else uuid.UUID(text).bytes for text in values.to_pylist()], pa.binary(16))])
         except ValueError as error:
-            raise InvalidArgumentError(f"column {name!r} has a text that is no UUID: {error}") from error
+            raise InvalidArgumentError(f"column {name!r} has a text that is not a UUID: {error}") from error
     return values
 
 

@@ -75,7 +75,7 @@ def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
     if predicates is not None:
         is_list = isinstance(predicates, Sequence) and not isinstance(predicates, str)
         if not is_list or not predicates or not all(isinstance(item, str) for item in predicates):
-            raise SchemaError("predicates are a list of conditions, each a text")
+            raise SchemaError("predicates must be a list of conditions, each a text")
     with errors_of_database(request.url, options):
         reader = user_session().read
         if predicates is not None:
@@ -103,7 +103,9 @@ def write_jdbc(node: PlannerNode, names: Sequence[str], url: Any, table: Any, mo
     require_flat_columns(names, node)
     for name in names:
         if any(sign in name for sign in (*_QUOTES, "\0")):
-            raise InvalidArgumentError(f"the name {visible(repr(name))} has a quote or bracket, by which a statement would end it: rename it first")
+            raise InvalidArgumentError(
+                f"the name {visible(repr(name))} contains a quote or bracket, which would end it in a statement: rename it first"
+            )
     df = to_spark(node, list(names))
     with errors_of_database(url, options):
         df.write.jdbc(url, table, mode=mode or "error", properties=options)
@@ -118,7 +120,7 @@ def require_choice(name: str, choice: Any, allowed: Sequence[str]) -> None:
         If ``choice`` is not in ``allowed``.
     """
     if not isinstance(choice, str) or choice not in allowed:
-        raise InvalidArgumentError(f"{name} is one of {', '.join(map(repr, allowed))}, not {choice!r:.60}")
+        raise InvalidArgumentError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {choice!r:.60}")
 
 
 def require_flat_columns(names: Sequence[str], node: PlannerNode) -> None:
@@ -131,7 +133,7 @@ def require_flat_columns(names: Sequence[str], node: PlannerNode) -> None:
     """
     for name, kind in zip(names, node.schema, strict=True):
         if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND):
-            raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not take: astype(str) makes texts of them")
+            raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not accept: convert them with astype(str)")
 
 
 def options_of(url: Any, properties: Any, reserved: Sequence[str] = _RESERVED) -> dict[str, str]:
@@ -151,14 +153,14 @@ def options_of(url: Any, properties: Any, reserved: Sequence[str] = _RESERVED) -
     """
     _require_text("url", url)
     if not url.startswith("jdbc:"):
-        raise InvalidArgumentError("url is the address of a database, such as jdbc:postgresql://host/database")
+        raise InvalidArgumentError("url must be the address of a database, such as jdbc:postgresql://host/database")
     if properties is None:
         return {}
     if not isinstance(properties, Mapping) or not all(isinstance(name, str) for name in properties):
-        raise SchemaError(f"properties are a dict of options by name, not {type(properties).__name__}")
+        raise SchemaError(f"properties must be a dict of options by name, not {type(properties).__name__}")
     for name, value in properties.items():
         if not isinstance(value, (str, int, float)):
-            raise SchemaError(f"the property {name!r} is a text or a number, not {type(value).__name__}")
+            raise SchemaError(f"the property {name!r} must be a text or a number, not {type(value).__name__}")
         if name.lower() in reserved:
             raise InvalidArgumentError(f"the property {name!r} has a parameter of its own: leave it out of properties")
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in properties.items()}
@@ -180,23 +182,23 @@ def _bounds(request: JdbcRequest) -> dict[str, str]:
     missing = [name for name, value in bounds.items() if value is None]
     if request.column is None:
         if len(missing) < len(bounds):
-            raise InvalidArgumentError("lowerBound, upperBound and numPartitions are bounds of a column: give column= too")
+            raise InvalidArgumentError("lowerBound, upperBound and numPartitions need column= as well")
         return {}
     _require_text("column", request.column)
     if request.predicates is not None:
-        raise InvalidArgumentError("rows are read by the values of a column, or by predicates: give one of them")
+        raise InvalidArgumentError("give either column= or predicates=, not both")
     if missing:
-        raise InvalidArgumentError(f"rows are read by the values of {request.column!r} with bounds: give {listed(missing)} too")
+        raise InvalidArgumentError(f"to read by the values of {request.column!r}, give {listed(missing)} too")
     if isinstance(request.numPartitions, bool) or not isinstance(request.numPartitions, int) or request.numPartitions < 1:
-        raise InvalidArgumentError(f"numPartitions is a number of tasks, not {request.numPartitions!r:.60}")
+        raise InvalidArgumentError(f"numPartitions must be a number of tasks, not {request.numPartitions!r:.60}")
     return {"partitionColumn": request.column, **{name: str(value) for name, value in bounds.items()}}
 
 
 def _require_text(name: str, value: Any) -> None:
     if not isinstance(value, str):
-        raise SchemaError(f"{name} is a text, not {type(value).__name__}")
+        raise SchemaError(f"{name} must be a text, not {type(value).__name__}")
     if not value.strip() or "\0" in value:
-        raise InvalidArgumentError(f"{name} is empty, or has a NUL")
+        raise InvalidArgumentError(f"{name} is empty, or contains a NUL character")
 
 
 @contextlib.contextmanager

@@ -19,11 +19,11 @@ def path_text(path: str | os.PathLike[str]) -> str:
         If it is empty, which would name the current directory.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise SchemaError(f"a path is a str, got {type(path).__name__}")
+        raise SchemaError(f"a path must be a str, got {type(path).__name__}")
     # The path of a path-like object may be bytes.
     text = os.fsdecode(path)
     if not text:
-        raise InvalidArgumentError("the path is empty: give the place to save to or to load from")
+        raise InvalidArgumentError("the path is empty: name the place to save to or to load from")
     return text
 
 
@@ -46,4 +46,4 @@ def file_path_text(path: str | os.PathLike[str]) -> str:
 def nothing_to_verify(data: Any) -> InvalidArgumentError:
     """Return the error to raise if ``verify=True`` is passed with data that was not saved, and so has no check sums."""
     data_text = repr(data) if isinstance(data, str) else type(data).__name__
-    return InvalidArgumentError(f"verify=True compares the check sums of a saved SFrame or SArray; {data_text} has none")
+    return InvalidArgumentError(f"verify=True compares the check sums of a saved SFrame or SArray, but {data_text} has none")

@@ -120,7 +120,7 @@ class NeverPickled:
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():
             return super().__reduce_ex__(protocol)
-        raise SchemaError(f"{type(self).__name__} is not pickled: pickle the frame or the column, or what you asked for")
+        raise SchemaError(f"{type(self).__name__} cannot be pickled: pickle the frame or the column, or the result")
 
 
 def _few_rows(node: PlannerNode) -> bytes | None:
@@ -154,7 +154,7 @@ def _path_of(name: str) -> str:
     directory = config.serialization_directory
     if directory is None:
         raise SchemaError(
-            "frames and columns are pickled, and unpickled, with a directory for their rows: name one by "
+            "pickling and unpickling frames and columns needs a directory for their rows: name one by "
             "sframe_spark.data_structures.serialization.enable_sframe_serialization(directory)"
         )
     return os.path.join(directory, name)
@@ -179,12 +179,12 @@ def restored(kind: Any, name: Any) -> Any:
     """
     kind = _checked_kind(kind)
     if type(name) is not str or not _NAME.fullmatch(name):
-        raise SchemaError(f"the pickle is damaged: {name!r:.80} names no rows")
+        raise SchemaError(f"the pickle is damaged: {name!r:.80} does not name rows")
     path = _path_of(name)
     if os.path.islink(path):
         raise StorageError(f"{path} is a link: only rows inside the serialization directory are read; move them there")
     if not os.path.lexists(path):
-        raise StorageError(f"the rows of a pickle are not there: {path} is not found. Name their directory by enable_sframe_serialization()")
+        raise StorageError(f"the rows of the pickle are missing: {path} does not exist. Name their directory by enable_sframe_serialization()")
     node, names = load_frame(path, own_files_only=True)
     return _made(kind, node, names, path)
 
@@ -220,12 +220,12 @@ def restored_rows(kind: Any, names: Any, rows_of: Any, rows: Any) -> Any:
         except (pa.ArrowException, OSError) as error:
             raise SchemaError(f"the pickle is damaged: its rows cannot be read ({error})") from error
         if table.schema.types != [column_type.physical for column_type in rows_of]:
-            raise SchemaError("the pickle is damaged: its rows are not of the types that it tells")
+            raise SchemaError("the pickle is damaged: its rows do not have the types that it records")
         node = memory_source(Chunk.from_table(table).columns, list(rows_of), table.num_rows)
     else:
         raise SchemaError("the pickle is damaged: it has no rows")
     if names is not None and not (isinstance(names, list) and len(names) == len(node.schema) and all(isinstance(name, str) for name in names)):
-        raise SchemaError("the pickle is damaged: its names are not those of its columns")
+        raise SchemaError("the pickle is damaged: its names do not match its columns")
     return _made(kind, node, [COLUMN_NAME] if names is None else names, "the pickle")
 
 
@@ -237,14 +237,14 @@ def _made(kind: Any, node: PlannerNode, names: Sequence[str], place: str) -> Any
         frame_or_column._names = FrameNames(names)
         node.record_column_names(frame_or_column._names)
     elif len(names) != 1:
-        raise StorageError(f"{place} holds {len(names)} columns, and the pickle is one of a column: pickle it again")
+        raise StorageError(f"{place} holds {len(names)} columns, but the pickle is that of a single column: pickle it again")
     return frame_or_column
 
 
 def _checked_kind(kind: Any) -> Any:
     kind = {SFRAME: ClassRegistry.frame, SARRAY: ClassRegistry.array}.get(kind, kind) if isinstance(kind, str) else kind
     if not (isinstance(kind, type) and issubclass(kind, (ClassRegistry.frame, ClassRegistry.array))):
-        raise SchemaError(f"the pickle is damaged: {kind!r:.80} is neither SFrame nor SArray")
+        raise SchemaError(f"the pickle is damaged: {kind!r:.80} is neither an SFrame nor an SArray")
     return kind
 
 

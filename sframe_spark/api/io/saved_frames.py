@@ -117,7 +117,7 @@ def reference_paths(references: Any) -> list[str]:
         If a path is empty.
     """
     if isinstance(references, (str, os.PathLike)) or not isinstance(references, Sequence):
-        raise SchemaError(f"references is a list of directories, got {references!r:.80}")
+        raise SchemaError(f"references must be a list of directories, got {references!r:.80}")
     return list(map(path_text, references))
 
 
@@ -172,7 +172,7 @@ def with_external_columns(own: Manifest, external: ColumnReferences) -> Manifest
     try:
         external.check_own(len(own.types), own.rows)
     except ValueError as error:
-        raise PlanInvariantError(f"columns of one frame do not fit together: {error}") from error
+        raise PlanInvariantError(f"the columns of the frame do not fit together: {error}") from error
     return attrs.evolve(own, references=external)
 
 
@@ -193,7 +193,7 @@ def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list
     firsts = dict(zip(nodes, itertools.accumulate((node.facts.width for node in nodes.values()), initial=0), strict=False))
     for dataset, position in external.columns:
         if position >= nodes[dataset].facts.width:
-            raise StorageError(f"the manifest of {manifest.directory} is damaged: it names a column that is not there; save the frame again")
+            raise StorageError(f"the manifest of {manifest.directory} is damaged: it names a column that does not exist; save the frame again")
     return project(zip_columns(*nodes.values()), [firsts[dataset] + position for dataset, position in external.columns]), list(external.names)
 
 
@@ -292,7 +292,7 @@ def compact_dataset(path: str | os.PathLike[str]) -> int:
     node, names = load_frame(path)
     source = node.operator
     if not isinstance(source, SegmentSource) or source != SegmentSource.of(source.manifest):
-        raise StorageError(f"{target} has columns in files of others: save it under another name first, which makes files of its own")
+        raise StorageError(f"{target} has columns in files of other saved frames: save it under another name first, which copies them")
     manifest = source.manifest
     if all(len(stretch.entries) == 1 for stretch in dataset_copies.stretches(manifest, 2)):
         return len(manifest.segments)
@@ -345,9 +345,7 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[
     is_named_csv = inner.endswith(_CSV)
     chosen = format or ("csv" if is_named_csv else "json" if inner.endswith(_JSON) else "binary")
     if also_by and chosen in ("csv", "json"):
-        raise InvalidArgumentError(
-            f"also_by is for frames that are saved as directories, not for {chosen} files: leave it out, or say format='binary'"
-        )
+        raise InvalidArgumentError(f"also_by is for frames that are saved as directories, not for {chosen} files: omit it, or use format='binary'")
     if chosen == "csv":
         write_csv(node, names, text if is_named_csv else f"{file_path_text(text)}.csv")
     elif chosen == "binary":
@@ -416,14 +414,14 @@ def load_frame(
 
     missing: NotSavedError | None = None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
-        raise InvalidArgumentError(f"version is the number of a version or None, got {version!r:.30}")
+        raise InvalidArgumentError(f"version must be the number of a version or None, got {version!r:.30}")
     if may_have_versions(path):
         try:
             return _frame_of(load_remote(location_of(path_text(path)), version), verify)
         except NotSavedError as error:
             missing = error
     elif version is not None:
-        raise InvalidArgumentError(f"version={version!r:.30}: frames in directories of this machine have one version, the last that was saved")
+        raise InvalidArgumentError(f"version={version!r:.30}: frames in local directories have only one version, the last that was saved")
     archive = load_archive(path, references, encoding_errors, verify)
     if archive is not None:
         return archive
@@ -433,7 +431,7 @@ def load_frame(
     manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
     if manifest.references is not None:
         if own_files_only:
-            raise StorageError(f"{location} refers to rows elsewhere, which are not read here")
+            raise StorageError(f"{location} refers to rows in another place, which are not read")
         return referring_frame(manifest, verify)
     return _frame_of(manifest, verify=False)
 
@@ -466,7 +464,7 @@ def load_column(
     """
     node, names = load_frame(path, verify, references, encoding_errors, version=version)
     if len(names) != 1:
-        raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
+        raise NotOneColumnError(f"{path} contains a frame of {len(names)} columns: load it with load_sframe()")
     return node
 
 
@@ -488,7 +486,7 @@ def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequ
     loaded = load_frame(path)[0]
     source = source_of(loaded)
     if not isinstance(source, SegmentSource) or _identity(source.manifest) != _identity(saved):
-        raise ConcurrentSaveError(f"somebody else saved to {visible(path_text(path))} meanwhile: give these rows a place of their own")
+        raise ConcurrentSaveError(f"another program has saved to {visible(path_text(path))} in the meantime: choose another place for these rows")
     while True:
         with GRAPH_LOCK:
             busy = awaited([node])

@@ -57,9 +57,7 @@ def _opened(conn: Any) -> Iterator[Any]:
     elif hasattr(conn, "get_bind") and not inspect.iscoroutinefunction(getattr(conn, "connection", None)):
         yield conn.connection()
     else:
-        raise NoAttributeError(
-            f"conn ({type(conn).__name__}) is no engine, connection, session or URL of SQLAlchemy whose calls return when they are done"
-        )
+        raise NoAttributeError(f"conn ({type(conn).__name__}) is not a synchronous engine, connection, session or URL of SQLAlchemy")
 
 
 def _engine(sqlalchemy: Any, address: Any) -> Any:
@@ -129,7 +127,7 @@ def write_sqlalchemy(node: PlannerNode, names: Sequence[str], conn: Any, request
         if not request.exact_names:
             targets = [column["name"] for column in sqlalchemy.inspect(connection).get_columns(name, schema)]
             if len(targets) != len(names):
-                raise InvalidArgumentError(f"the table {visible(request.table)} has {len(targets)} columns, and the frame {len(names)}")
+                raise InvalidArgumentError(f"the table {visible(request.table)} has {len(targets)} columns, but the frame has {len(names)}")
         insert = sqlalchemy.insert(sqlalchemy.table(name, *map(sqlalchemy.column, targets), schema=schema))
         rows = iterate_tuples(node, names)
         while batch := list(islice(rows, ROWS_PER_INSERT)):
@@ -193,7 +191,7 @@ def _one_transaction(connection: Any) -> Iterator[None]:
                 connection.execution_options(isolation_level="AUTOCOMMIT")
         return
     if commits_each:
-        raise UnsupportedOperationError("the connection commits each statement, and to_sql() inserts all rows or none: give its engine")
+        raise UnsupportedOperationError("the connection commits each statement, but to_sql() inserts all rows or none: pass its engine")
     _begin_sqlite(connection, driver)
     with connection.begin_nested():
         yield

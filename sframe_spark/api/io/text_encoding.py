@@ -36,13 +36,13 @@ def text_encoding(name: Any) -> str:
     ('utf-8', 'iso8859-1')
     """
     if not isinstance(name, str):
-        raise SchemaError(f"encoding is the name of one, such as 'latin-1', got {name!r}")
+        raise SchemaError(f"encoding must be a name such as 'latin-1', got {name!r}")
     try:
         codec = codecs.lookup(name)
     except (LookupError, ValueError):
         codec = None
     if codec is None or not codec._is_text_encoding or codec.incrementaldecoder is None:
-        raise InvalidArgumentError(f"encoding: no text has the encoding {name!r}: give one that Python knows, such as 'utf-8', 'latin-1' or 'utf-16'")
+        raise InvalidArgumentError(f"encoding: {name!r} is not a text encoding that Python knows; use one such as 'utf-8', 'latin-1' or 'utf-16'")
     return codec.name
 
 
@@ -139,6 +139,6 @@ def encoding_error(path: str, encoding: str, state: FileState | None = None) -> 
             if not problem:
                 position.advance(text)
     is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    advice = "encoding='utf-16' reads it" if is_utf16 and encoding in UTF_8 else "name the encoding that it has, for example encoding='latin-1'"
+    advice = "encoding='utf-16' reads it" if is_utf16 and encoding in UTF_8 else "give its encoding, for example encoding='latin-1'"
     location = f"{visible(path)}, line {position.line}, column {position.column}"
-    return CsvEncodingError(f"{location}: {problem} no text in {encoding_name}; {advice}")
+    return CsvEncodingError(f"{location}: {problem} not text in {encoding_name}; {advice}")

@@ -32,9 +32,9 @@ def _warn_if_never_equal(column: ColumnType, other_type: ColumnType, other: Any)
     """Warn if values of two types are never equal, unless the second is None. As in Turi Create, such a comparison is false in each row."""
     if other is None or column.kind == other_type.kind or {column.kind, other_type.kind} <= {*NUMBERS, DATETIME_KIND}:
         return
-    what = "those of another one" if isinstance(other, Arithmetic) else brief(other)
+    what = "the values of another column" if isinstance(other, Arithmetic) else brief(other)
     remedy = "datetime.datetime(2024, 1, 31)" if column.kind == DATETIME_KIND else f"values of {column.kind}"
-    casts = f", or convert the column by astype({other_type.kind})" if {column.kind, other_type.kind} <= {*NUMBERS, STR_KIND} else ""
+    casts = f", or convert the column with astype({other_type.kind})" if {column.kind, other_type.kind} <= {*NUMBERS, STR_KIND} else ""
     message = f"values of a column of {column.kind} are never equal to {what}, which is {other_type.kind}: compare with {remedy}{casts}"
     warnings.warn(NeverEqualWarning(message), stacklevel=users_level())
 
@@ -97,13 +97,13 @@ class Arithmetic:
             if function in LOGICAL:
                 raise SchemaError(LOGIC_HINT)
             if other is None and function not in ("equal", "not_equal"):
-                raise UnsupportedOperationError("None takes no part in arithmetic or ordering: use fillna(), or compare with == None")
+                raise UnsupportedOperationError("None cannot be used in arithmetic or ordering: use fillna(), or compare with == None")
             if isinstance(other, np.ndarray) and other.ndim == 1 and self._node.schema[0].kind == ARRAY_KIND:
                 other = other.tolist()
             operand = literal_of(beyond_ints(other, self._node.schema[0]) if function in COMPARISONS else other)
             if function == "floor_divide" and reverse:
                 if self._node.schema[0].kind == ARRAY_KIND:
-                    raise UnsupportedOperationError("a number is not floor-divided by arrays: use apply()")
+                    raise UnsupportedOperationError("a number cannot be floor-divided by arrays: use apply()")
                 function = "reverse_floor_divide"
         if function in EQUALITIES:
             _warn_if_never_equal(self._node.schema[0], operand.schema[0] if isinstance(operand, PlannerNode) else operand.type, other)
@@ -185,7 +185,7 @@ class Arithmetic:
         (['good', 'bad', 'good'], [5, None, 4])
         """
         if not isinstance(condition, ClassRegistry.array):
-            raise NotAColumnError(f"the condition is an SArray, not {brief(condition)} ({type(condition).__name__})")
+            raise NotAColumnError(f"the condition must be an SArray, not {brief(condition)} ({type(condition).__name__})")
         for name, value in (("istrue", istrue), ("isfalse", isfalse)):
             if isinstance(value, ClassRegistry.array):
                 require_pairs(condition._node, value._node, "the condition", name)

@@ -105,12 +105,12 @@ class DateTimes:
         {'X.year': 2024, 'X.weekday': 3}
         """
         if self._node.schema[0].kind != DATETIME_KIND:
-            raise SchemaError(f"split_datetime() takes date-times, and these are values of {self._node.schema[0].kind}")
+            raise SchemaError(f"split_datetime() takes date-times, not values of {self._node.schema[0].kind}")
         require_prefix(column_name_prefix)
         parts = list(DEFAULT_PARTS) if limit is None else distinct_keys(limit, str)
         if unknown := [name for name in parts if name not in (*PARTS, *_OTHER_NAMES) or name == TIMEZONE]:
             raise InvalidArgumentError(
-                f"limit: {unknown[0]!r} is no part of a date-time: {', '.join(part for part in PARTS if part != TIMEZONE)} are"
+                f"limit: {unknown[0]!r} is not a part of a date-time; the parts are {', '.join(part for part in PARTS if part != TIMEZONE)}"
             )
         if timezone:
             parts.append(TIMEZONE)
@@ -146,13 +146,13 @@ class DateTimes:
         """
         for name, value in (("start_time", start_time), ("end_time", end_time)):
             if not isinstance(value, datetime.datetime):
-                raise SchemaError(f"{name} is a datetime.datetime, not {type(value).__name__}")
+                raise SchemaError(f"{name} must be a datetime.datetime, not {type(value).__name__}")
         if not isinstance(freq, datetime.timedelta):
-            raise SchemaError(f"freq is a datetime.timedelta, not {type(freq).__name__}")
+            raise SchemaError(f"freq must be a datetime.timedelta, not {type(freq).__name__}")
         return make_array(uniform_times(start_time, end_time, freq))
 
 
 def _format_text(form: Any) -> str:
     if not isinstance(form, str):
-        raise SchemaError(f"a format of date-times is a text such as '%Y-%m-%d', not {type(form).__name__}")
+        raise SchemaError(f"a date-time format must be a text such as '%Y-%m-%d', not {type(form).__name__}")
     return form

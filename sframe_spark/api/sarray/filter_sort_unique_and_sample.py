@@ -91,7 +91,7 @@ class Selection(Cleaning):
         self._require_no_dicts()
         keys = values if isinstance(values, ClassRegistry.array) else ClassRegistry.array(list(values) if is_collection(values) else [values])
         if keys.dtype is not self.dtype:
-            raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {keys.dtype.__name__}: they must agree")
+            raise SchemaError(f"the rows are {self.dtype.__name__}, but the values are {keys.dtype.__name__}: they must have the same type")
         if are_many(keys._node):
             return make_array(semi_join(self._node, 0, keys._node, bool(exclude)))
         mask = self._is_one_of(keys)
@@ -199,7 +199,7 @@ class Selection(Cleaning):
 
     def _require_no_dicts(self) -> None:
         if self._node.schema[0].kind == DICT_KIND:
-            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
+            raise SchemaError("dict values cannot be compared for uniqueness: convert them to text or lists first")
 
     @call_example("sf['a'].sample(0.1, seed=1), a share of the rows; of n rows sf['a'].shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SArray:
@@ -304,7 +304,7 @@ class Selection(Cleaning):
         True
         """
         if not is_row_index(size):
-            raise SchemaError(f"size is a whole number of rows, not {size!r:.60}")
+            raise SchemaError(f"size must be a whole number of rows, not {size!r:.60}")
         if size < 0:
             raise NegativeSizeError(f"a column cannot have {size} rows")
         return make_array(random_ints(range_source(0, int(size)), chosen_seed(seed)))

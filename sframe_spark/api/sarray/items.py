@@ -182,7 +182,7 @@ class Items:
         ([1.0, 4.0], [array('d', [1.0, 2.0]), None])
         """
         if self._node.schema[0].kind not in (LIST_KIND, ARRAY_KIND):
-            raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no items in an order: lists and arrays have")
+            raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no ordered items: only lists and arrays have")
         first = _index("start", start)
         stop = first + 1 if end is None else _index("end", end)
         if stop <= first:
@@ -212,9 +212,9 @@ class Items:
         """
         for name, value in (("start", start), ("stop", stop), ("step", step)):
             if value is not None and not isinstance(value, (int, np.integer)):
-                raise UnsupportedOperationError(f"{name} of a slice is a whole number or None, not {value!r:.60}")
+                raise UnsupportedOperationError(f"{name} of a slice must be a whole number or None, not {value!r:.60}")
         if step == 0:
-            raise BoundsError("the step of a slice is not zero")
+            raise BoundsError("the step of a slice must not be zero")
         bounds = tuple(None if value is None else max(-MAX_ITEMS, min(int(value), MAX_ITEMS)) for value in (start, stop, step))
         return make_array(apply_function("element_slice", self._node, parameters=bounds))
 
@@ -317,7 +317,7 @@ class Items:
         """
         column_type = self._node.schema[0]
         if column_type.kind not in (DICT_KIND, LIST_KIND, ARRAY_KIND):
-            raise SchemaError(f"unpack() takes lists, arrays or dicts, and these are values of {column_type.kind}")
+            raise SchemaError(f"unpack() takes lists, arrays or dicts, not values of {column_type.kind}")
         require_prefix(column_name_prefix)
         columns_of = _columns_of_dicts if column_type.kind == DICT_KIND else _columns_of_lists
         requested = columns_of(self._node, column_types, limit)
@@ -340,15 +340,17 @@ def _bound(name: str, value: Any) -> int | float | None:
         return None
     value = one_value(value)
     if not is_number(value):
-        raise SchemaError(f"the {name} bound is a number or None, not {value!r:.60}")
+        raise SchemaError(f"the {name} bound must be a number or None, not {value!r:.60}")
     return plain_number(value)
 
 
 def _index(name: str, value: Any) -> int:
     if not is_number(value):
-        raise SchemaError(f"{name} is a place in lists, a number, not {value!r:.60}")
+        raise SchemaError(f"{name} must be a position in lists, a number, not {value!r:.60}")
     if value < 0:
-        raise NegativeCountError(f"{name} is a place in lists, counted from 0, and {brief(value)} is negative: element_slice() counts from the end")
+        raise NegativeCountError(
+            f"{name} must be a position in lists, counted from 0, but {brief(value)} is negative: element_slice() counts from the end"
+        )
     return int(min(value, MAX_ITEMS))
 
 
@@ -358,7 +360,7 @@ def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[
     if column_types is not None:
         requested = requested_types(column_types)
         if keys is None:
-            raise InvalidArgumentError("column_types alone do not say of which keys they are: name these with limit=")
+            raise InvalidArgumentError("column_types need the keys they belong to: name these with limit=")
         return _paired(keys, requested)
     if keys is not None:
         types = types_of_keys(node, keys)
@@ -366,7 +368,7 @@ def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[
             return [(key, types.get(key, FLOAT)) for key in sorted(keys)]
     types = types_of_keys(node)
     if not types:
-        raise UnsupportedOperationError("no dict has a key, so there is no column to unpack to: name some with limit= and column_types=")
+        raise UnsupportedOperationError("no dict has a key, so there is no column to unpack to: give limit= and column_types=")
     return list(types.items())
 
 
@@ -374,7 +376,7 @@ def _columns_of_lists(node: PlannerNode, column_types: Any, limit: Any) -> list[
     """Return pairs of an index and its column's type; the types of the first rows' items if no types are requested."""
     indices = None if limit is None else distinct_keys(limit, int)
     if indices is not None and (negative := [index for index in indices if index < 0]):
-        raise RowNotFoundError(f"limit: {brief(negative[0])} is no place in a list: places are counted from 0")
+        raise RowNotFoundError(f"limit: {brief(negative[0])} is not a position in a list: positions are counted from 0")
     types = types_of_positions(node) if column_types is None else requested_types(column_types)
     if indices is None:
         return list(enumerate(types))
@@ -385,7 +387,7 @@ def _columns_of_lists(node: PlannerNode, column_types: Any, limit: Any) -> list[
 
 def _paired(keys: list[Any], types: list[ColumnType]) -> list[tuple[Any, ColumnType]]:
     if len(keys) != len(types):
-        raise InvalidArgumentError(f"limit names {len(keys)} column(s) and column_types {len(types)} class(es): give one for each")
+        raise InvalidArgumentError(f"limit has {len(keys)} name(s) but column_types has {len(types)} class(es): give one class for each name")
     return list(zip(keys, types, strict=True))
 
 

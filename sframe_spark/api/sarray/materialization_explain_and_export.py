@@ -194,7 +194,7 @@ class ColumnMaterialization:
         """
         column_type = self._node.schema[0]
         if not (column_type.is_numeric or column_type.kind == STR_KIND or column_type == DATETIME):
-            raise NoAttributeError(f"values of type {column_type.kind} are taken one by one: use to_numpy()")
+            raise NoAttributeError(f"values of type {column_type.kind} cannot be shared as a buffer: use to_numpy()")
         return self._as_array
 
     def _as_array(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

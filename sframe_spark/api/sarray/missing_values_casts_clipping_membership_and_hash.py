@@ -92,7 +92,9 @@ class Cleaning:
         """
         # In columns of arrays and lists, a numpy array may be a single value.
         if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND, NDARRAY_KIND) and (isinstance(value, ClassRegistry.array) or is_column(value)):
-            raise FillValueError("missing values are filled with one; with those of a column: SArray.where(sf['a'] == None, sf['b'], sf['a'])")
+            raise FillValueError(
+                "missing values are filled with one value; to fill them from a column use SArray.where(sf['a'] == None, sf['b'], sf['a'])"
+            )
         with rounding_warnings():
             return self._function("fill_missing", value)
 
@@ -218,7 +220,7 @@ class Cleaning:
         if isinstance(other, str) and kind == STR.kind:
             return make_array(apply_lambda(self._node, PartOf(other), LOGICAL, skip_missing=False))
         if isinstance(other, str) or not hasattr(other, "__iter__") or is_of_spark(other):
-            raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
+            raise NotValuesError(f"the values to search for must be a list or an SArray of {kind}, not {other!r}")
         is_alike = isinstance(other, ClassRegistry.array) and self._node.schema == other._node.schema and self._node.schema[0] in EQUAL_AS_KEYS
         if is_alike and are_many(other._node):
             return make_array(match_mask(self._node, other._node))

@@ -471,7 +471,7 @@ class Reductions:
         (-1.0, None)
         """
         if not is_row_index(lag):
-            raise SchemaError(f"autocorrelation takes a number of rows, an int, got {lag!r}")
+            raise SchemaError(f"autocorrelation() takes a number of rows, an int, got {lag!r}")
         return self.correlation(make_array(shift_rows(self._node, int(lag))))
 
     def covariance(self, other: SArray, ddof: int = 0) -> float | None:

@@ -150,7 +150,7 @@ class SArray(
         ['EUR', 'EUR', 'EUR']
         """
         if dtype is None:
-            raise errors.SchemaError("dtype is the class of the values: leave it out to have it found")
+            raise errors.SchemaError("dtype is the class of the values: omit it to infer it")
         if not index_argument_checks.is_row_index(size) or int(size) < 0:
             raise errors.RowNumberError(f"size must be a number of rows, not negative, got {brief(size)}")
         if size > index_argument_checks.ROW_LIMIT:
@@ -199,7 +199,7 @@ class SArray(
     def __setattr__(self, name: str, value: Any) -> None:
         # Instances of users' subclasses may have any attributes.
         if not name.startswith("_") and type(self) is SArray:
-            raise errors.NoAttributeError(f"an SArray has no attribute {name!r} to assign to")
+            raise errors.NoAttributeError(f"an SArray has no attribute {name!r} that can be assigned")
         super().__setattr__(name, value)
 
     if not TYPE_CHECKING:
@@ -288,8 +288,8 @@ class SArray(
         if isinstance(key, slice):
             return SArray(_node=index_argument_checks.sliced(self._node, key, self.__len__))
         asks_for_items = isinstance(key, str) and self._node.schema[0].kind == DICT_KIND
-        items = f"; unpack() makes columns of the items of dicts, apply(lambda items: items[{key!r:.40}]) one" if asks_for_items else ""
-        raise errors.RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well{items}")
+        items = f"; unpack() makes a column of each item of the dicts, apply(lambda items: items[{key!r:.40}]) of one item" if asks_for_items else ""
+        raise errors.RowKeyError(f"rows are selected by an int, a slice, an SArray or a boolean array, not by {type(key).__name__}{items}")
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise index_argument_checks.immutable_rows_error("sa")
@@ -363,7 +363,7 @@ class SArray(
         ['mon', 'tue', 'wed']
         """
         if not isinstance(other, SArray):
-            raise errors.UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}: write SArray([1, 2]), of values")
+            raise errors.UnsupportedOperationError(f"append() takes an SArray, got {type(other).__name__}: SArray([1, 2]) makes one of values")
         nodes = [self._node, other._node]
         if nodes[0].schema[0].kind != nodes[1].schema[0].kind:
             # A column without rows is accepted whatever its type; whether there are rows may only be known after counting.

@@ -67,7 +67,7 @@ class Sketch(NeverPickled):
 
     def __init__(self, array: SArray | None = None, background: bool = False, sub_sketch_keys: Any = ()) -> None:
         if not isinstance(array, ClassRegistry.array):
-            raise SchemaError(f"a Sketch is made of an SArray, not of {type(array).__name__}: Sketch(SArray(values))")
+            raise SchemaError(f"a Sketch must be made of an SArray, not of {type(array).__name__}: write Sketch(SArray(values))")
         # The column is kept as the handle of its node.
         self._array, self._source = array, array._node
         self._keys = keys_to_sum_up(sub_sketch_keys, self._source.schema[0])
@@ -83,7 +83,7 @@ class Sketch(NeverPickled):
 
     def _of_numbers(self, what: str) -> dict[str, Any]:
         if not self._source.schema[0].is_numeric:
-            raise UnsupportedOperationError(f"values of {self._source.schema[0].kind} have no {what}: it is one of numbers")
+            raise UnsupportedOperationError(f"values of {self._source.schema[0].kind} have no {what}: only numbers have one")
         return self._statistics
 
     def size(self) -> int:
@@ -287,7 +287,7 @@ class Sketch(NeverPickled):
         share = one_value(quantile_val)
         statistics = self._of_numbers("quantiles")
         if not is_number(share) or share != share:
-            raise SchemaError(f"a quantile is a share between 0 and 1, not {share!r:.60}")
+            raise SchemaError(f"a quantile must be a number between 0 and 1, not {share!r:.60}")
         if not self.size():
             raise UnsupportedOperationError("there are no rows, so there are no quantiles")
         if not statistics["numbers"]:
@@ -341,7 +341,7 @@ class Sketch(NeverPickled):
             return 0
         counted = as_counted(element, self._source.schema[0])
         if counted is None:
-            raise UnsupportedOperationError(f"{visible(brief(element))} is no value of a column of {self._source.schema[0].kind}")
+            raise UnsupportedOperationError(f"{visible(brief(element))} cannot be a value of a column of {self._source.schema[0].kind}")
         is_element = apply_function("is_in", self._node, parameters=((counted,),))
         return int(reduce_values(is_element, [Aggregation("sum", (0,))])[0])
 
@@ -463,7 +463,7 @@ class Sketch(NeverPickled):
         >>> sketch.element_sub_sketch("tea").sum(), sorted(sketch.element_sub_sketch())
         (6.0, ['milk', 'tea'])
         """
-        self._require((ARRAY_KIND, DICT_KIND), "keys or places that values have in common")
+        self._require((ARRAY_KIND, DICT_KIND), "keys or positions that values have in common")
         several = self._keys if keys is None else keys if isinstance(keys, (list, tuple, set)) else None
         requested = [keys] if several is None else several
         for key in requested:
@@ -515,13 +515,13 @@ def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
     """
     several = (keys,) if isinstance(keys, (str, int)) else tuple(keys or ())
     if several and column_type.kind not in (DICT_KIND, ARRAY_KIND):
-        raise SchemaError(f"sub_sketch_keys are keys of dicts or places in arrays, and the values are of {column_type.kind}")
+        raise SchemaError(f"sub_sketch_keys are keys of dicts or positions in arrays, but the values are of {column_type.kind}")
     if len({type(key) for key in several}) > 1:
-        raise InvalidArgumentError(f"sub_sketch_keys are of one class, not {several!r:.60}")
+        raise InvalidArgumentError(f"sub_sketch_keys must all be of one class, not {several!r:.60}")
     if column_type.kind == DICT_KIND and not all(isinstance(key, str) for key in several):
-        raise SchemaError(f"sub_sketch_keys of dicts are texts, not {several!r:.60}")
+        raise SchemaError(f"sub_sketch_keys of dicts must be texts, not {several!r:.60}")
     if column_type.kind == ARRAY_KIND and not all(isinstance(key, int) and key >= 0 for key in several):
-        raise SchemaError(f"sub_sketch_keys are places in arrays, counted from 0, not {several!r:.60}")
+        raise SchemaError(f"sub_sketch_keys must be positions in arrays, counted from 0, not {several!r:.60}")
     return several
 
 

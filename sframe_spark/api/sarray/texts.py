@@ -62,14 +62,14 @@ class TextFunctions:
             raise AttributeError(name) if name.startswith("_") else no_text_member(name, dir(type(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        raise SchemaError("parts of texts are given by str.slice(start, stop), as in sf['a'].str.slice(0, 1); items of lists by element_slice()")
+        raise SchemaError("use str.slice(start, stop) for parts of texts, as in sf['a'].str.slice(0, 1), and element_slice() for items of lists")
 
     def __repr__(self) -> str:
         return "<functions of texts: column.str.upper() and so on>"
 
     def _texts(self) -> PlannerNode:
         if self._node.schema[0].kind != STR_KIND:
-            raise SchemaError(f"str.slice() takes texts, and these are values of {self._node.schema[0].kind}: convert them with astype(str) first")
+            raise SchemaError(f"str.slice() takes texts, not values of {self._node.schema[0].kind}: convert them with astype(str) first")
         return self._node
 
     def _call(self, name: str, *parameters: Any) -> SArray:

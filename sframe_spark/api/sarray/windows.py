@@ -373,7 +373,7 @@ class Windows:
         ([None, 1, 2], [2, 3, 0])
         """
         if not is_row_index(n):
-            raise SchemaError(f"shift takes a number of rows, an int, got {n!r}")
+            raise SchemaError(f"shift() takes a number of rows, an int, got {n!r}")
         node = self._node
         if fill is None:
             return make_array(shift_rows(node, int(n)))
@@ -404,7 +404,7 @@ class Windows:
         """
         require_kind("diff", self._node.schema[0], SUBTRACTABLE)
         if not is_row_index(n):
-            raise SchemaError(f"diff takes a number of rows, an int, got {n!r}")
+            raise SchemaError(f"diff() takes a number of rows, an int, got {n!r}")
         return make_array(apply_function("subtract", self._node, shift_rows(self._node, int(n))))
 
     @call_example("sf['a'].pct_change(1)")
@@ -433,7 +433,7 @@ class Windows:
         """
         require_kind("pct_change", self._node.schema[0], NUMBERS)
         if not is_row_index(n):
-            raise SchemaError(f"pct_change takes a number of rows, an int, got {n!r}")
+            raise SchemaError(f"pct_change() takes a number of rows, an int, got {n!r}")
         return make_array(relative_change(self._node, shift_rows(self._node, int(n))))
 
     @call_example("sf['a'].rank()")
@@ -543,9 +543,9 @@ class Windows:
         """
         numbers = [one_value(edge) for edge in edges] if isinstance(edges, (list, tuple, range, np.ndarray)) else None
         if numbers is None or not all(isinstance(edge, (int, float)) and not isinstance(edge, bool) for edge in numbers):
-            raise SchemaError(f"edges of bins are a list of numbers, got {brief(edges)}")
+            raise SchemaError(f"the edges of bins must be a list of numbers, got {brief(edges)}")
         if isinstance(labels, str) or not (labels is None or isinstance(labels, (list, tuple))):
-            raise SchemaError(f"labels are a list of texts, got {brief(labels)}")
+            raise SchemaError(f"labels must be a list of texts, got {brief(labels)}")
         return make_array(apply_function("bin_between", self._node, parameters=(tuple(numbers), closed, None if labels is None else tuple(labels))))
 
     @call_example("sf['a'].qcut(4)")
@@ -681,13 +681,13 @@ def limit_of(limit: Any, along: ColumnType | None) -> tuple[int | float | None, 
         return None, False
     if along is None or (along.kind == DATETIME_KIND and is_row_index(limit)):
         if not is_row_index(limit) or isinstance(limit, bool):
-            raise SchemaError(f"limit is a number of rows, an int, or a duration along the column on, got {brief(limit)}")
+            raise SchemaError(f"limit must be a number of rows, an int, or a duration along the column on, got {brief(limit)}")
         if limit < 0:
-            raise InvalidArgumentError(f"limit is a number of rows, not negative, got {brief(limit)}")
+            raise InvalidArgumentError(f"limit must be a number of rows, not negative, got {brief(limit)}")
         return int(limit), True
     distance = parse_duration(limit, along, "limit")
     if distance < 0:
-        raise InvalidArgumentError(f"limit is a distance, not negative, got {limit!r}")
+        raise InvalidArgumentError(f"limit must be a distance, not negative, got {limit!r}")
     return distance, False
 
 
@@ -700,7 +700,7 @@ def interpolation_method(method: Any) -> str:
         If there is no such method.
     """
     if method not in METHODS:
-        raise InvalidArgumentError(f"method is one of {listed(METHODS)}, got {brief(method)}")
+        raise InvalidArgumentError(f"method must be one of {listed(METHODS)}, got {brief(method)}")
     return str(method)
 
 
@@ -715,10 +715,10 @@ def needed_values(start: int, end: int, minimum: int | None) -> int | None:
         If ``minimum`` is negative.
     """
     if not all(is_row_index(bound) for bound in (start, end)):
-        raise SchemaError(f"a window is given by two row offsets, ints, got {start!r} and {end!r}")
+        raise SchemaError(f"a window needs two row offsets, ints, got {start!r} and {end!r}")
     minimum = None if minimum is None else whole(minimum, "min_observations")
     if minimum is not None and minimum < 0:
-        raise InvalidArgumentError(f"min_observations is a number of rows, not negative, got {minimum!r}")
+        raise InvalidArgumentError(f"min_observations must be a number of rows, not negative, got {minimum!r}")
     # A window cannot contain more values than rows, so more need not be required.
     return None if minimum is None else min(minimum, max(end - start + 1, 0))
 
@@ -735,7 +735,7 @@ def rank_options(member: str, column_type: ColumnType, method: Any) -> str:
     """
     require_kind(member, column_type, ORDERED)
     if method not in RANK_METHODS:
-        raise InvalidArgumentError(f"method is one of {listed(RANK_METHODS)}, got {brief(method)}")
+        raise InvalidArgumentError(f"method must be one of {listed(RANK_METHODS)}, got {brief(method)}")
     return str(method)
 
 
@@ -751,9 +751,9 @@ def rolling_rank_options(window_start: int, minimum: int | None, method: Any) ->
     """
     needed = needed_values(window_start, 0, minimum)
     if window_start > 0:
-        raise InvalidArgumentError(f"the window of a rank ends with its row: window_start is zero or negative, got {brief(window_start)}")
+        raise InvalidArgumentError(f"the window of a rank ends with its row, so window_start must be zero or negative, got {brief(window_start)}")
     if method not in ROLLING_RANK_METHODS:
-        raise InvalidArgumentError(f"method is one of {listed(ROLLING_RANK_METHODS)}, got {brief(method)}")
+        raise InvalidArgumentError(f"method must be one of {listed(ROLLING_RANK_METHODS)}, got {brief(method)}")
     return -int(window_start), needed, str(method)
 
 
@@ -768,9 +768,9 @@ def bin_count(q: Any) -> int:
         If it is below one or above 2**31.
     """
     if not is_row_index(q) or isinstance(q, bool):
-        raise SchemaError(f"qcut takes a number of bins, an int, got {brief(q)}")
+        raise SchemaError(f"qcut() takes a number of bins, an int, got {brief(q)}")
     if not 1 <= q <= 2**31:
-        raise InvalidArgumentError(f"qcut takes one bin or more, up to 2**31, got {brief(q)}")
+        raise InvalidArgumentError(f"qcut() takes one bin or more, up to 2**31, got {brief(q)}")
     return int(q)
 
 
@@ -811,5 +811,5 @@ def fill_literal(fill: Any, column_type: ColumnType) -> Literal:
     if column_type.kind == "list" and literal.type.kind == "array":
         literal = Literal(list(fill), encoding_for([list(fill)], type_of_class(list)))
     if literal.type.kind != column_type.kind:
-        raise SchemaError(f"shift: the column holds {column_type.kind}, fill={fill!r} is {literal.type.kind}: they must agree")
+        raise SchemaError(f"shift(): the column holds {column_type.kind}, but fill={fill!r} is {literal.type.kind}: they must have the same type")
     return Literal(literal.value, common_encoding(column_type, literal.type))

@@ -29,7 +29,7 @@ from sframe_spark.values.python_to_arrow import column_type_for
 class RowFunctions(Columns):
     """Mixin of SFrame: Python functions that are called for each row."""
 
-    @call_example("sf.apply(lambda row: row['a'] + row['b']), of rows; of values sf['a'].apply(function)")
+    @call_example("sf.apply(lambda row: row['a'] + row['b']) for rows, or sf['a'].apply(function) for values")
     def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: ColumnClass | None = None, seed: int | None = None) -> SArray:
         """Return a column of the results of a Python function, which is called once for each row.
 
@@ -107,10 +107,10 @@ class RowFunctions(Columns):
         """
         fn = bind_function(fn, "flat_map", self._node.length.at_most)
         if isinstance(column_names, str):
-            raise SchemaError(f"flat_map takes a list of column names, got {column_names!r}")
+            raise SchemaError(f"flat_map() takes a list of column names, got {column_names!r}")
         names = list(column_names)
         if not all(isinstance(name, str) for name in names):
-            raise ColumnsOfRowsError(f"flat_map takes a list of column names, got {names!r:.200}")
+            raise ColumnsOfRowsError(f"flat_map() takes a list of column names, got {names!r:.200}")
         names = with_automatic_names(names)
         if len(set(names)) < len(names):
             raise TakenNameError(f"a name is given to more than one column: {', '.join(names)}")
@@ -121,10 +121,10 @@ class RowFunctions(Columns):
         elif isinstance(column_types, str) and column_types == "auto":
             types, first, guess = self._flat_map_types(fn, len(names))
         else:
-            raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
+            raise ColumnsOfRowsError(f"column_types must be a list of classes, got {column_types!r}")
         fn.record_state(bool(first))
         if len(types) != len(names) or not names:
-            raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
+            raise ColumnsOfRowsError(f"flat_map() needs one type per column, got {len(names)} name(s) and {len(types)} type(s)")
         node = flat_map(self._node, fn, self._names, types, guess)
         if first:
             rows = [row for rows in first for row in rows]
@@ -142,11 +142,11 @@ class RowFunctions(Columns):
                 first.append(snapshot_rows(rows))
         samples = [item for rows in first for item in rows]
         if not samples:
-            raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")
+            raise SchemaError("the function returns no row for the first rows, so pass column_types to flat_map()")
         if not all(isinstance(item, (list, tuple)) and len(item) == width for item in samples):
             raise ColumnsOfRowsError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
         if any(value is None for value in samples[0]):
-            raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
+            raise SchemaError("the first row holds None, which has no type, so pass column_types to flat_map()")
         columns = [list(values) for values in zip(*samples, strict=True)]
         types = [_type_of(values) for values in columns]
         return types, first if fixed else [], Guess.of(list(zip(types, columns, strict=True)))
@@ -154,6 +154,6 @@ class RowFunctions(Columns):
 
 def _type_of(values: Sequence[Any]) -> ColumnType:
     """Return the column type of results. Lists of numbers stay lists, as in Turi Create; in other new columns they become arrays."""
-    column_type = type_of_results(values, "flat_map() column_types")
+    column_type = type_of_results(values, "column_types to flat_map()")
     are_lists = column_type.kind == ARRAY_KIND and not any(isinstance(value, array.array) for value in values)
     return ENCODED_LIST if are_lists else type_for_any_items(column_type)

@@ -240,16 +240,16 @@ class NearRows(Relational):
         if closed not in CLOSED:
             raise InvalidArgumentError(f"closed must be one of {', '.join(CLOSED)}, got {closed!r}")
         if not isinstance(prevailing, bool):
-            raise SchemaError(f"prevailing is True or False, got {prevailing!r}")
+            raise SchemaError(f"prevailing must be True or False, got {prevailing!r}")
         if on is None:
             return self._window_of_rows(aggregates, before, after, by, closed, of, prevailing)
         other: Relational = self if of is None else other_frame(of, "window")
         if of is None and not isinstance(on, str):
-            raise SchemaError(f"on is the name of a column, got {on!r}")
+            raise SchemaError(f"on must be the name of a column, got {on!r}")
         if isinstance(by, dict) and of is not None:
             pairs = name_pairs(by, "by")
         elif (by_names := name_list(by)) is None:
-            raise SchemaError(f"by is a column name or a list of names, got {by!r}")
+            raise SchemaError(f"by must be a column name or a list of names, got {by!r}")
         else:
             pairs = [(name, name) for name in by_names]
         left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name, frame="the other frame") for _, name in pairs]
@@ -272,9 +272,9 @@ class NearRows(Relational):
     def _window_of_rows(self, aggregates: Any, before: Any, after: Any, by: Any, closed: str, of: Any, prevailing: bool) -> SFrame:
         """Return each row with aggregates over so many rows before and after it that have equal values in some columns."""
         if of is not None or prevailing:
-            raise InvalidArgumentError("window: of= and prevailing= need a key: name it as on=")
+            raise InvalidArgumentError("window: of= and prevailing= need a key: name it with on=")
         if (by_names := name_list(by)) is None:
-            raise SchemaError(f"by is a column name or a list of names, got {by!r}")
+            raise SchemaError(f"by must be a column name or a list of names, got {by!r}")
         low, high = (row_distance(value, what) for value, what in ((before, "before"), (after, "after")))
         check_ends((low, high), before, after)
         groups = [self._position(name) for name in by_names]
@@ -310,7 +310,7 @@ def key_pair(
     """
     pairs = name_pairs(on, "on")
     if len(pairs) != 1:
-        raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
+        raise InvalidArgumentError(f"on must name one key column, got {len(pairs)}")
     ((left_name, right_name),) = pairs
     positions = left._position(left_name), right._position(right_name, frame="the other frame")
     nodes = with_like_keys(left._node, right._node, [positions, *zip(left_by, right_by, strict=True)])
@@ -349,7 +349,7 @@ def suffixed_names(left: Sequence[str], right: Sequence[str], suffix: Any) -> li
     if suffix is None:
         return unique_names([*left, *right])
     if not isinstance(suffix, str) or not suffix:
-        raise SchemaError(f"suffix is a text, as '_right', got {suffix!r}")
+        raise SchemaError(f"suffix must be a text such as '_right', got {suffix!r}")
     taken = FrameNames(left)
     renamed = [name + suffix if name in taken else name for name in right]
     used = [name for place, name in enumerate(renamed) if name in taken or name in renamed[:place]]
@@ -389,7 +389,7 @@ def distance_limit(value: Any, left: ColumnType, right: ColumnType, what: str) -
         return None
     limit = parse_duration(value, FLOAT if right == FLOAT else left, what)
     if limit < 0:
-        raise InvalidArgumentError(f"{what}: a distance is not negative, got {value!r}")
+        raise InvalidArgumentError(f"{what}: a distance must not be negative, got {value!r}")
     # Distances between ints are ints, so a fraction makes no difference.
     return limit if FLOAT in (left, right) else math.floor(limit)
 

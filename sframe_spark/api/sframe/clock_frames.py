@@ -73,7 +73,7 @@ def clock_ticks(clock: Any, on: str, keyed: PlannerNode, position: int) -> tuple
     node, keyed = with_alike_offsets(clock_column(clock, on), 0, keyed, position)
     clock_type, key = node.schema[0], keyed.schema[position]
     if clock_type.kind != key.kind and not (clock_type.is_numeric and key.is_numeric):
-        raise SchemaError(f"a clock of {clock_type.kind} does not fit the column {on!r} of type {key.kind}: convert one with astype()")
+        raise SchemaError(f"a clock of {clock_type.kind} does not match the column {on!r} of type {key.kind}: convert one with astype()")
     if clock_type.is_zoned != key.is_zoned:
         which = ("has", "has none") if clock_type.is_zoned else ("has none", "has")
         raise SchemaError(f"the clock {which[0]} offsets from UTC and the column {on!r} {which[1]}: mixed time zones cannot be compared")
@@ -81,11 +81,13 @@ def clock_ticks(clock: Any, on: str, keyed: PlannerNode, position: int) -> tuple
     column = chunk.columns[0]
     numbers = plain_numbers(comparable(column, clock_type))
     if column.null_count or (numbers.dtype.kind == "f" and not np.isfinite(numbers).all()):
-        raise InvalidArgumentError("a clock has a time in every row: leave out rows with missing, NaN or infinite times")
+        raise InvalidArgumentError("a clock needs a time in every row: leave out rows with missing, NaN or infinite times")
     wrong = np.flatnonzero(numbers[1:] <= numbers[:-1])
     if len(wrong):
         row = int(wrong[0]) + 1
-        raise InvalidArgumentError(f"the times of a clock ascend, each once, but row {row} is not after row {row - 1}: sort it and drop doubles")
+        raise InvalidArgumentError(
+            f"the times of a clock must be ascending and distinct, but row {row} is not after row {row - 1}: sort it and drop duplicates"
+        )
     return chunk, clock_type, keyed
 
 
@@ -100,9 +102,9 @@ def clock_column(clock: Any, on: str) -> PlannerNode:
     if isinstance(clock, SArray):
         return clock._node
     if not isinstance(clock, Relational):
-        raise SchemaError(f"a clock is an SFrame or an SArray of times, got {type(clock).__name__}")
+        raise SchemaError(f"a clock must be an SFrame or an SArray of times, got {type(clock).__name__}")
     names = clock.column_names()
     candidates = [name for name in (on, TIME) if name in names] or names[:1] * (len(names) == 1)
     if not candidates:
-        raise SchemaError(f"a clock has one column, or one named {on!r} or {TIME!r}; this frame has: {', '.join(names)}")
+        raise SchemaError(f"a clock must have one column, or one named {on!r} or {TIME!r}, but this frame has: {', '.join(names)}")
     return clock.select_column(candidates[0])._node

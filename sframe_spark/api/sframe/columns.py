@@ -170,7 +170,7 @@ class Columns:
         ['name', 'id', 'stars']
         """
         if isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
-            raise errors.SchemaError(f"select_columns takes a list of column names, as in sf[['a', 'b']], got {text_for_message(column_names)}")
+            raise errors.SchemaError(f"select_columns() takes a list of column names, as in sf[['a', 'b']], got {text_for_message(column_names)}")
         names: list[str] = []
         classes: list[type] = []
         for item in column_names:
@@ -186,7 +186,7 @@ class Columns:
         selected = {*names}
         names += [name for name, kind in zip(self._names, self.column_types(), strict=True) if kind in classes and name not in selected]
         if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
-            raise errors.InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
+            raise errors.InvalidArgumentError(f"columns are selected more than once: {', '.join(repeated)}")
         if not names:
             return self._empty()
         return make_frame(columns_of(self._node, [self._position(name) for name in names]), names)
@@ -225,12 +225,12 @@ class Columns:
         """
         if isinstance(key, list):
             if isinstance(value, Columns) and (used := [name for name in value._names if name in self._names]):
-                advice = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
-                raise errors.TakenNameError(f"the frame has columns of these names already: {', '.join(used)}; {advice}")
+                advice = "the columns of a frame keep their own names when they are assigned: rename() them first"
+                raise errors.TakenNameError(f"the frame already has columns with these names: {', '.join(used)}; {advice}")
             self.add_columns(value, key, inplace=True)
             return
         if not isinstance(key, str) and (is_row_index(key) or isinstance(key, (slice, SArray)) or is_mask(key)):
-            raise errors.SchemaError(f"a column name is a str, got {type(key).__name__}; {immutable_rows_error(_A_COLUMN)}")
+            raise errors.SchemaError(f"a column name must be a str, got {type(key).__name__}; {immutable_rows_error(_A_COLUMN)}")
         name = require_name(key) or automatic_name(self._names)
         self._assign(name, self._column_of(value, name))
 
@@ -239,7 +239,7 @@ class Columns:
         if isinstance(value, SArray):
             return value
         if isinstance(value, (Columns, Mapping)):
-            raise errors.SchemaError(f"a column is an SArray, a sequence of values or one value, not {type(value).__name__}")
+            raise errors.SchemaError(f"a column must be an SArray, a sequence of values or one value, not {type(value).__name__}")
         value = one_value(value)
         if isinstance(value, str) or not hasattr(value, "__iter__"):
             return SArray.from_const(value, row_count(self._node) if self._names else first_rows)
@@ -322,9 +322,9 @@ class Columns:
             pairs = [(name, data.select_column(name)) for name in data.column_names()]
         else:
             if not hasattr(data, "__iter__") or not all(isinstance(item, SArray) for item in data):
-                raise errors.SchemaError("add_columns takes an SFrame, or a list of SArrays with a list of names")
+                raise errors.SchemaError("add_columns() takes an SFrame, or a list of SArrays with a list of names")
             if column_names is None or isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
-                raise errors.SchemaError("add_columns takes a list of SArrays with a list of as many names")
+                raise errors.SchemaError("add_columns() takes a list of SArrays with a list of as many names")
             requested_names = list(column_names)
             if len(requested_names) != len(data):
                 raise errors.SchemaError(f"{len(data)} columns need as many names, got {len(requested_names)}")
@@ -372,7 +372,7 @@ class Columns:
         # Callers may pass other classes than the annotations say.
         arguments: tuple[Any, Any] = (column_name, inplace)
         if isinstance(arguments[0], (list, tuple, set)) or isinstance(arguments[1], str):
-            raise errors.SchemaError("remove_column takes the name of one column: several go by remove_columns(['a', 'b'])")
+            raise errors.SchemaError("remove_column() takes the name of one column: use remove_columns(['a', 'b']) for several")
         return self.remove_columns([str(column_name)], inplace)
 
     def remove_columns(self, column_names: Iterable[str], inplace: bool = False) -> SFrame:
@@ -468,10 +468,10 @@ class Columns:
         renamed, positions = list(self._names), first_positions(self._names)
         for old, new in names.items():
             if not isinstance(new, str):
-                raise errors.SchemaError(f"a column name is a str, got {brief(new)}")
+                raise errors.SchemaError(f"a column name must be a str, got {brief(new)}")
             if new != old and new in positions:
-                advice = f": names change one after the other, so rename {new!r} first" if new in names else ""
-                raise errors.TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already{advice}")
+                advice = f": columns are renamed one after the other, so rename {new!r} first" if new in names else ""
+                raise errors.TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name already exists{advice}")
             positions[new] = positions.pop(old)
             renamed[positions[new]] = new
         return self._with(self._node, renamed) if inplace else make_frame(self._node, renamed)
@@ -538,9 +538,9 @@ class Columns:
         """
         name = require_name(column_name) or automatic_name([])
         if not isinstance(start, int):
-            raise errors.SchemaError(f"start is an int, got {type(start).__name__}")
+            raise errors.SchemaError(f"start must be an int, got {type(start).__name__}")
         if name in self._names:
-            raise errors.TakenNameError(f"the frame has a column {name!r} already: choose another name")
+            raise errors.TakenNameError(f"the frame already has a column {name!r}: choose another name")
         node = columns_alongside(row_number(self._node, start), self._node)
         names = [name, *self._names]
         return self._with(node, names) if inplace else make_frame(node, names)
@@ -562,7 +562,7 @@ def free_name(requested: Any, names: Collection[str]) -> str:
     """
     name = str(require_name(requested)) or automatic_name(names)
     if name in names:
-        raise errors.TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
+        raise errors.TakenNameError(f"the frame already has a column {name!r}: assign to it, or choose another name")
     return name
 
 

@@ -91,8 +91,8 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
     if isinstance(data, Iterable):
         return frame_from_iterable(data)
     # A DuckDB connection has no rows of its own; a statement gives a relation, which has rows.
-    advice = "give what its sql(...) returns" if module.endswith("duckdb") else "give a dict of columns, a list of values, a table or a path"
-    raise InvalidArgumentError(f"an SFrame is not made of {type(data).__name__}: {advice}")
+    advice = "pass the result of its sql(...)" if module.endswith("duckdb") else "pass a dict of columns, a list of values, a table or a path"
+    raise InvalidArgumentError(f"an SFrame cannot be made of {type(data).__name__}: {advice}")
 
 
 def _require_format(data: Any, format: Any) -> None:
@@ -106,12 +106,12 @@ def _require_format(data: Any, format: Any) -> None:
         If the format is not a string, or ``data`` has another class.
     """
     if not isinstance(format, str):
-        raise SchemaError(f"format is a text, not {format!r:.60}")
+        raise SchemaError(f"format must be a text, not {format!r:.60}")
     if format not in _FORMATS:
         raise InvalidArgumentError(f"there is no format {format!r:.60}: 'auto' finds what data is; the others are {', '.join(_FORMATS[1:])}")
     is_other = not (isinstance(data, SArray) if format == "sarray" else isinstance(data, _CLASSES.get(format, object)))
     if is_other or (format == "array" and isinstance(data, Mapping)) or (format == "dataframe" and not hasattr(data, "columns")):
-        raise SchemaError(f"format={format!r} does not go with {type(data).__name__}: leave it out")
+        raise SchemaError(f"format={format!r} cannot be used with {type(data).__name__}: omit it")
 
 
 def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
@@ -146,7 +146,7 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
     """Return a frame of columns, given by name. A string is treated as a column of its characters, as in Turi Create."""
     for name in columns:
         if not isinstance(name, str):
-            raise SchemaError(f"a column name is a str, got {brief(name)}")
+            raise SchemaError(f"a column name must be a str, got {brief(name)}")
     # As in Turi Create, columns of plain values come first, then SArrays; both groups are sorted by name.
     names = sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
     parts: list[PlannerNode | tuple[list[pa.Array], ColumnType]] = []
@@ -177,7 +177,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
     if isinstance(items, list) and all(isinstance(item, SArray) for item in items):
         return _frame_of_nodes([item._node for item in items], [f"X{number}" for number in range(1, len(items) + 1)])
     if isinstance(items, list) and any(isinstance(item, SArray) for item in items):
-        raise InvalidArgumentError("a list holds columns, each an SArray, or values: not both")
+        raise InvalidArgumentError("a list must hold either columns (SArrays) or values, not both")
     columns = columns_of_records(items) if isinstance(items, list) else None
     if columns is not None:
         names = list(columns)
@@ -226,7 +226,7 @@ def other_frame(data: Any, member: str, refusal: type[SFrameError] = SchemaError
         return data
     if is_table(data):
         return make_frame(*frame_from(data))
-    raise refusal(f"{member} takes an SFrame, got {type(data).__name__}: give a frame, a table of another library or a dict of columns")
+    raise refusal(f"{member} takes an SFrame, got {type(data).__name__}: pass a frame, a table of another library or a dict of columns")
 
 
 def is_table(data: Any) -> bool:

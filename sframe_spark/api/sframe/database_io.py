@@ -189,7 +189,7 @@ class FrameDatabases(Columns):
         from sframe_spark.api.io.jdbc import JdbcRequest, read_jdbc
 
         if not order_by:
-            raise InvalidArgumentError("rows of a table have no order: name the columns that tell it, such as order_by='id'")
+            raise InvalidArgumentError("the rows of a table have no order: name the columns that define it, such as order_by='id'")
         frame = make_frame(*read_jdbc(JdbcRequest(url, table, query, column, lowerBound, upperBound, numPartitions, predicates, properties)))
         return make_frame(sort_rows(frame._node, _with_ties(frame, frame._order(order_by, True))), frame._names)
 

@@ -64,7 +64,7 @@ def form_of_files(node: PlannerNode, names: Sequence[str], writer: type[FileWrit
     """
     require_unicode(names)
     if not names:
-        raise InvalidArgumentError(f"a frame without columns cannot be written as {writer.name}: such files have columns, and rows only in them")
+        raise InvalidArgumentError(f"a frame without columns cannot be written as {writer.name}")
     require_options(writer, options)
     form = PartForm(writer, tuple(names), tuple(node.schema), dict(options))
     made(writer, f"check() of the writer {writer.name}", lambda: writer.check(form.columns, form.options))

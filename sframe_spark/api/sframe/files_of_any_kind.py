@@ -165,12 +165,12 @@ class FilesOfAnyKind(Columns):
         name = format if format is not None else kind_of_name(text)
         if name in BUILTIN_KINDS:
             if parts and name not in ("parquet", "orc"):
-                raise InvalidArgumentError(f"files of the kind {name} are written whole: leave parts=True out")
+                raise InvalidArgumentError(f"files of the kind {name} cannot be written in parts: omit parts=True")
             call_builtin(name, "written", BUILTIN_KINDS[name].write, self, text, **options)
             return
         writer = WRITERS.named(name, BUILTIN_KINDS)
         if packing_of(text) is not None:
-            raise InvalidArgumentError(f"files of the kind {writer.name} are not packed: leave {os.path.splitext(text)[1]!r} out of the name")
+            raise InvalidArgumentError(f"files of the kind {writer.name} cannot be compressed: omit {os.path.splitext(text)[1]!r} from the name")
         if parts:
             write_directory(self._node, self._names, text, writer, **options)
         else:
@@ -224,8 +224,8 @@ def builtin_by_content(origin: str, start: bytes) -> str:
     found = kind_of(start[:SAMPLE_BYTES])
     if found in _KINDS_BY_CONTENT:
         return _KINDS_BY_CONTENT[found]
-    what = "it is empty" if not start else "its suffix and its first bytes are those of no kind" if found is None else f"it is {found.name}"
-    advice = "name the kind by format=" if found is None else found.advice
+    what = "it is empty" if not start else "neither its suffix nor its first bytes match a known kind" if found is None else f"it is {found.name}"
+    advice = "name the kind with format=" if found is None else found.advice
     raise StorageError(f"there is no reader for {visible(origin)}: {what}; {advice}. There are {listed(names_of_readers(), str)}")
 
 
@@ -247,7 +247,7 @@ def kind_of_name(path: str) -> str:
     writer = WRITERS.by_suffix(without_packing(path))
     if writer is None:
         names = sorted([*BUILTIN_KINDS, *(kind.name for kind in WRITERS.kinds())])
-        raise InvalidArgumentError(f"no kind of files has the suffix of {visible(path)!r}: name one by format=, of {listed(names, str)}")
+        raise InvalidArgumentError(f"no kind of files has the suffix of {visible(path)!r}: name one with format=, out of {listed(names, str)}")
     return writer.name
 
 
@@ -265,7 +265,7 @@ def call_builtin(name: str, what: str, call: Callable[..., Any], *arguments: Any
     try:
         inspect.signature(call).bind(*arguments, **options)
     except TypeError:
-        raise InvalidArgumentError(f"files of the kind {name} are {what} without options, not with {listed(list(options))}") from None
+        raise InvalidArgumentError(f"files of the kind {name} are {what} without options, got {listed(list(options))}") from None
     return call(*arguments, **options)
 
 

@@ -134,7 +134,7 @@ class TimeGroups(Relational):
         """
         keys = self._key_positions(columns, "columns")
         if not keys:
-            raise InvalidArgumentError("groupby_runs needs at least one column")
+            raise InvalidArgumentError("groupby_runs() needs at least one column")
         aggregations, names = self._group_aggregates(keys, operations)
         return make_frame(group_adjacent_equal_keys(*narrowed(self._node, keys, aggregations)), names)
 
@@ -186,17 +186,17 @@ class TimeGroups(Relational):
         single = isinstance(column_names, str)
         names = name_list(column_names)
         if not names:
-            raise SchemaError(f"column_names is a name or a list of names, got {column_names!r}")
+            raise SchemaError(f"column_names must be a name or a list of names, got {column_names!r}")
         used = [name for index, name in enumerate(names) if name in self._names or name in names[:index]]
         if used:
-            raise TakenNameError(f"there is a column {used[0]!r} already: choose another name for the new one")
+            raise TakenNameError(f"there already is a column {used[0]!r}: choose another name for the new one")
         function = CycleFunction(PythonFunction(bound, INT, tuple(self._names)), tuple(names), single)
         sample = self._cycle_sample(function, time, keys) if dtypes is None else None
         bound.record_state(sample is not None)
         requested = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
         types = sample.types if sample is not None else [of_any_offset(column_type_for(dtype)) for dtype in requested]
         if len(types) != len(names):
-            raise SchemaError(f"add_columns_by_cycle needs one dtype per column: {len(names)} name(s), {len(types)} dtype(s)")
+            raise SchemaError(f"add_columns_by_cycle() needs one dtype per column, got {len(names)} name(s) and {len(types)} dtype(s)")
         if sample is not None:
             guess = Guess.of(list(zip(types, sample.values, strict=True)))
             function = attrs.evolve(function, function=attrs.evolve(function.function, guess=guess))
@@ -212,7 +212,7 @@ class TimeGroups(Relational):
         rows = list(zip(*python_columns(chunk, ordered.schema, 0, None), strict=True))
         numbers: list[int] = []
         values_by_column: list[list[Any]] = [[] for _ in function.columns]
-        with showing_work("looking at the first results of a function of cycles"):
+        with showing_work("computing the first results of a function of cycles"):
             for indices in counted_calls(cycles_within(runs, chunk, keys, ordered.schema) if rows else []):
                 cycle = [rows[index] for index in indices]
                 numbers += [row[-1] for row in cycle]
@@ -220,19 +220,19 @@ class TimeGroups(Relational):
                     values += added
         present = [[value for value in values if value is not None] for values in values_by_column]
         return CycleSample(
-            [type_for_any_items(type_of_results(values, "add_columns_by_cycle() dtypes")) for values in present], numbers, values_by_column
+            [type_for_any_items(type_of_results(values, "dtypes to add_columns_by_cycle()")) for values in present], numbers, values_by_column
         )
 
     def _time_position(self, on: Any) -> int:
         if not isinstance(on, str):
-            raise SchemaError(f"on takes the name of a column, got {on!r}")
+            raise SchemaError(f"on must be the name of a column, got {on!r}")
         position = self._position(on)
         self._check_sortable(position)
         return position
 
     def _key_positions(self, by: Any, what: str) -> list[int]:
         if (names := name_list(by)) is None:
-            hint = "; aggregates are given as operations=" if isinstance(by, (dict, AggregateRequest)) else ""
+            hint = "; pass aggregates as operations=" if isinstance(by, (dict, AggregateRequest)) else ""
             raise SchemaError(f"{what} takes a column name or a list of names, got {by!r}{hint}")
         return [self._position(name) for name in names]
 
@@ -323,9 +323,9 @@ class TimeGroups(Relational):
         """
         position = self._clock_position(on)
         if isinstance(operations, (ClassRegistry.array, ClassRegistry.frame)):
-            raise SchemaError("aggregates come after every; a clock is given by name: groupby_intervals('time', clock=clock, operations={...})")
+            raise SchemaError("pass aggregates after every=, and a clock by name: groupby_intervals('time', clock=clock, operations={...})")
         if (every is None) == (clock is None):
-            raise InvalidArgumentError("groupby_intervals takes either every=, the length of the intervals, or clock=, their ends")
+            raise InvalidArgumentError("groupby_intervals() takes either every=, the length of the intervals, or clock=, their ends")
         grid = interval_grid(self._node.schema[position], f"column {on!r}", every, closed, label, zone, origin, offset)
         intervals, node = AssignIntervals(position, grid), self._node
         if clock is not None:
@@ -335,7 +335,7 @@ class TimeGroups(Relational):
         aggregations, names = self._group_aggregates([position, *keys], operations)
         if period is not None:
             if every is None:
-                raise InvalidArgumentError("period= belongs to every=: intervals of a clock end where the next ones begin")
+                raise InvalidArgumentError("period= can only be used with every=: intervals of a clock end where the next ones begin")
             return make_frame(group_by_overlapping_intervals(node, position, grid, period, keys, aggregations, f"column {on!r}"), names)
         return make_frame(group_by_intervals(node, intervals, keys, aggregations), names)
 
@@ -408,7 +408,7 @@ class TimeGroups(Relational):
         if fill not in FILLS:
             raise InvalidArgumentError(f"fill must be one of {', '.join(FILLS)}, got {fill!r}")
         if every is None:
-            raise SchemaError("resample needs every=, the length of the intervals")
+            raise SchemaError("resample() needs every=, the length of the intervals")
         key_type, column = self._node.schema[position], f"column {on!r}"
         grid = interval_grid(key_type, column, every, closed, label, zone, origin, offset)
         bounds = label_bounds(start, stop, key_type, column, grid)

@@ -100,7 +100,7 @@ class IntervalJoins(Relational):
         other = other_frame(other, "join_between")
         for what, name in (("on", on), ("start", start), ("end", end)):
             if not isinstance(name, str):
-                raise SchemaError(f"{what} is the name of a column, got {name!r}")
+                raise SchemaError(f"{what} must be the name of a column, got {name!r}")
         is_here = on in self._names and {start, end} <= set(other._names)
         if not is_here and on in other._names and {start, end} <= set(self._names):
             left, right = [self._position(start), self._position(end)], [other._position(on, frame="the other frame")] * 2
@@ -163,7 +163,7 @@ class IntervalJoins(Relational):
         other = other_frame(other, "join_overlapping")
         pairs = [name_pairs(names, what) for names, what in ((start, "start"), (end, "end"))]
         if any(len(names) != 1 for names in pairs):
-            raise InvalidArgumentError("start and end name one column of each frame")
+            raise InvalidArgumentError("start and end must name one column of each frame")
         left, right = [self._position(names[0][0]) for names in pairs], [other._position(names[0][1], frame="the other frame") for names in pairs]
         return self._joined_intervals(other, left, right, by, how, closed, suffix)
 
@@ -223,7 +223,7 @@ class IntervalJoins(Relational):
         """
         events = other_frame(around, "events")
         if len(pairs := name_pairs(on, "on")) != 1:
-            raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
+            raise InvalidArgumentError(f"on must name one key column, got {len(pairs)}")
         ((name, event_name),) = pairs
         key, event_key = self._position(name), events._position(event_name, frame="the other frame")
         check_closed(closed)
@@ -234,7 +234,7 @@ class IntervalJoins(Relational):
         self._check_groups(events, rows, of_events, here, there)
         low, high = (parse_around(value, FLOAT if FLOAT in types else types[1], what) for value, what in ((before, "before"), (after, "after")))
         if low + high < 0:
-            raise InvalidArgumentError(f"events: the time around them would end before it starts: before={before!r}, after={after!r}")
+            raise InvalidArgumentError(f"events: the time around an event would end before it starts: before={before!r}, after={after!r}")
         ends = [moved_key(of_events, event_key, distance) for distance in (-low, high)]
         width = of_events.facts.width
         values = without(range(len(self._names)), sorted(here))

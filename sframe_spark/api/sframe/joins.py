@@ -140,9 +140,9 @@ class Joins(Relational):
             raise SchemaError(f"on must be a name, a list of names or a dict of names, got {type(on).__name__}")
         pairs = list(names.items()) if isinstance(names, Mapping) else [(name, name) for name in names]
         if not pairs:
-            raise UnsupportedOperationError("the frames have no column name in common: say with 'on' what to join by")
+            raise UnsupportedOperationError("the frames have no column name in common: name the keys with on=")
         if not all(isinstance(name, str) for pair in pairs for name in pair):
-            raise SchemaError("join keys are given by column names")
+            raise SchemaError("join keys must be column names")
         return pairs
 
     def merge_sorted(self, other: SFrame, on: SortKeys, ascending: bool = True) -> SFrame:
@@ -207,14 +207,14 @@ def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> 
     """Return the column names of a join: the left names, then the right names, which are changed if the left frame has them."""
     renamed = {} if alter_name is None else alter_name
     if not isinstance(renamed, Mapping) or not all(isinstance(name, str) for name in renamed.values()):
-        raise SchemaError("alter_name is a dict from the name of a right column to its name in the result")
+        raise SchemaError("alter_name must be a dict from the name of a right column to its name in the result")
     for name in renamed:
         if name not in right:
             raise ColumnNotFoundError(name, right)
     left, right = FrameNames(left), FrameNames(right)
     used = [new for new in renamed.values() if new in left or new in right]
     if used:
-        raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(used)}")
+        raise TakenNameError(f"alter_name contains names that the frames already have: {', '.join(used)}")
     return unique_names([*left, *[renamed.get(name, name) if name in left else name for name in right]])
 
 
@@ -235,5 +235,5 @@ def name_pairs(names: Any, what: str) -> list[tuple[str, str]]:
         return [(names, names)]
     pairs = list(names.items()) if isinstance(names, Mapping) else [(name, name) for name in names] if isinstance(names, (list, tuple)) else None
     if pairs is None or not all(isinstance(name, str) for pair in pairs for name in pair):
-        raise SchemaError(f"{what} is a column name, a list of names or a dict from left to right names, got {names!r}")
+        raise SchemaError(f"{what} must be a column name, a list of names or a dict from left to right names, got {names!r}")
     return pairs

@@ -93,7 +93,7 @@ class IntervalSets(Relational):
         aggregations, result = self._aggregates([*names, start, end], *([] if operations is None else [operations]))
         reach = 0 if gap is None else parse_duration(gap, self._node.schema[self._position(start)], "gap")
         if reach < 0:
-            raise InvalidArgumentError(f"gap: a distance is not negative, got {gap!r}")
+            raise InvalidArgumentError(f"gap: a distance must not be negative, got {gap!r}")
         rows, keys, wanted = self._whole_intervals(start, end, names, aggregations, True)
         rows = rows.sort([*keys, "start"])
         so_far = rows.running({"so far": aggregate.MAX("end")}, by=keys)
@@ -164,9 +164,9 @@ class IntervalSets(Relational):
         """Return the names of the key columns, after checking all columns."""
         for what, name in (("start", start), ("end", end)):
             if not isinstance(name, str):
-                raise SchemaError(f"{what} is the name of a column, got {name!r}")
+                raise SchemaError(f"{what} must be the name of a column, got {name!r}")
         if (names := name_list(by)) is None:
-            raise SchemaError(f"by is a column name or a list of names, got {by!r}")
+            raise SchemaError(f"by must be a column name or a list of names, got {by!r}")
         require_distinct([*names, start, end])
         types = [self._node.schema[self._position(name)] for name in (start, end)]
         check_keys(types[0], types[1], f"start {start!r} and end {end!r}")
@@ -248,5 +248,5 @@ def intervals_of_a_row(grid: Grid, period: Any, key: ColumnType) -> int:
         shortest = (grid.every if grid.calendar is None else grid.calendar.step * (28 * DAY if grid.calendar.in_months else 1) - 2 * HOUR) or 1
         count = math.ceil((length.length * 31 * DAY if length.in_months else length.length) / max(shortest, 1)) + 1
     if count > MAX_INTERVALS_OF_A_ROW:
-        raise InvalidArgumentError(f"period: a row would lie in {count} intervals, which are at most {MAX_INTERVALS_OF_A_ROW}: use window()")
+        raise InvalidArgumentError(f"period: a row would lie in {count} intervals, and at most {MAX_INTERVALS_OF_A_ROW} are allowed: use window()")
     return count

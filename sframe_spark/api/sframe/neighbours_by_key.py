@@ -175,7 +175,7 @@ class NeighbouringRows(RunningColumns):
         """Return the positions and the names of the columns that a member is asked for."""
         names = [columns] if isinstance(columns, str) else columns
         if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
-            raise SchemaError(f"columns are given by a name or a list of names, got {brief(columns)}")
+            raise SchemaError(f"columns must be a name or a list of names, got {brief(columns)}")
         return [self._position(name) for name in names], list(names)
 
     def _rolling_by_key(self, kind: str, columns: Any, start: int, end: int, minimum: int | None, by: Any) -> SArray | SFrame:

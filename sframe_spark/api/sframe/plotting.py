@@ -14,7 +14,7 @@ from sframe_spark.lazily_imported_subpackages import ROW_BROWSER, SUMMARY, optio
 class FramePlotting(RowOrder):
     """Mixin of SFrame: a summary page of its columns, for which only counts, not rows, are collected in this process; and pages of its rows."""
 
-    @call_example("sf.plot() for all columns, plot(sf['a'], sf['b']) of sframe_spark for two")
+    @call_example("sf.plot() for all columns, sframe_spark.plot(sf['a'], sf['b']) for two")
     def plot(self) -> Plot:
         """Return a summary of each column, as a page and charts: class, missing and distinct values, quartiles, distribution, and order of rows.
 

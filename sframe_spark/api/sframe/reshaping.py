@@ -75,7 +75,7 @@ class Reshaping(Relational):
         position = self._position(column_name, errors.UnknownNameError)
         column_type = self._node.schema[position]
         if column_type.kind not in _PACK_FUNCTIONS:
-            raise errors.SchemaError(f"column {column_name!r} holds values of {column_type.kind}: stack() takes lists, arrays and dicts")
+            raise errors.SchemaError(f"column {column_name!r} holds values of {column_type.kind}, but stack() takes lists, arrays and dicts")
         width = 2 if column_type.kind == DICT_KIND else 1
         other_names = without(self._names, [position])
         names = new_names(other_names, new_column_name, width)
@@ -131,8 +131,8 @@ class Reshaping(Relational):
         try:
             return type_for_any_items(infer_type(sample, of_rows=False)) if any(item is not None for item in sample) else FLOAT
         except errors.MixedTypesError as error:
-            message = f"column {self._names[position]!r}: its items become a column, and {error}"
-            raise errors.MixedTypesError(f"{message}; give stack() new_column_type, of texts for example") from None
+            message = f"column {self._names[position]!r}: its items become a column, but {error}"
+            raise errors.MixedTypesError(f"{message}; pass new_column_type to stack(), for example str") from None
 
     def unpack(
         self,
@@ -256,7 +256,7 @@ class Reshaping(Relational):
         """
         names = self._packed_columns(column_names, column_name_prefix)
         if dtype not in _PACKED:
-            raise errors.InvalidArgumentError(f"dtype is list, array.array or dict: columns are packed into one of these, not into {dtype!r:.60}")
+            raise errors.InvalidArgumentError(f"dtype must be list, array.array or dict, not {dtype!r:.60}")
         kind = column_type_for(dtype).kind
         positions, width = list(map(self._position, names)), len(self._names)
         other_positions = without(range(width), sorted(positions))
@@ -264,7 +264,7 @@ class Reshaping(Relational):
         _require_optional_string("new_column_name", new_column_name)
         requested = new_column_name or column_name_prefix
         if requested and requested in other_names:
-            raise errors.TakenKeyError(f"the frame has another column {requested!r}: choose another new_column_name")
+            raise errors.TakenKeyError(f"the frame already has a column {requested!r}: choose another new_column_name")
         if kind == ARRAY_KIND:
             self._require_numbers(positions, fill_na)
         keys = (_keys_of(names, column_name_prefix if remove_prefix else None),) if kind == DICT_KIND else ()
@@ -274,7 +274,7 @@ class Reshaping(Relational):
 
     def _packed_columns(self, column_names: Any, prefix: Any) -> list[str]:
         if column_names is not None and prefix is not None:
-            raise errors.InvalidArgumentError("give column_names or column_name_prefix, not both: each says which columns are packed")
+            raise errors.InvalidArgumentError("give either column_names or column_name_prefix, not both")
         if prefix is not None:
             _require_optional_string("column_name_prefix", prefix)
             matching = [name for name in self._names if name.startswith(prefix)]
@@ -282,14 +282,14 @@ class Reshaping(Relational):
                 raise errors.InvalidArgumentError(f"no column has a name that begins with {prefix!r}")
             return matching
         if isinstance(column_names, str) or (column_names is not None and not isinstance(column_names, Iterable)):
-            raise errors.SchemaError(f"column_names is a list of names, not {type(column_names).__name__}")
+            raise errors.SchemaError(f"column_names must be a list of names, not {type(column_names).__name__}")
         names = list(self._names if column_names is None else column_names)
         for name in names:
             self._position(name, errors.UnknownNameError)
         if len(set(names)) < len(names):
-            raise errors.InvalidArgumentError("column_names names a column twice: a value is packed once")
+            raise errors.InvalidArgumentError("column_names must not contain a name twice")
         if not names:
-            raise errors.UnsupportedOperationError("there is no column to pack: name one at least")
+            raise errors.UnsupportedOperationError("there is no column to pack: name at least one")
         return names
 
     def _require_numbers(self, positions: Sequence[int], fill_na: Any) -> None:
@@ -297,13 +297,13 @@ class Reshaping(Relational):
             column_type = self._node.schema[position]
             if not column_type.is_numeric:
                 name = self._names[position]
-                raise errors.SchemaError(f"column {name!r} holds values of {column_type.kind}: arrays are of numbers, dtype=list takes any")
+                raise errors.SchemaError(f"column {name!r} holds values of {column_type.kind}, but arrays hold numbers: use dtype=list")
         if fill_na is not None and not is_number(one_value(fill_na)):
-            raise errors.InvalidArgumentError(f"fill_na is a number in arrays, not {fill_na!r:.60}")
+            raise errors.InvalidArgumentError(f"fill_na must be a number for arrays, not {fill_na!r:.60}")
 
     def _named_position(self, name: Any) -> int:
         if not isinstance(name, str):
-            raise errors.SchemaError(f"a column is given by its name, not by {type(name).__name__}")
+            raise errors.SchemaError(f"a column must be given by its name, not by {type(name).__name__}")
         return self._position(name, errors.ColumnNotFoundError)
 
     def _only_packed(self) -> int:
@@ -339,7 +339,7 @@ def unstacked_names(column_names: Any) -> list[str]:
     """
     names = name_list(column_names)
     if names is None or len(names) != (1 if isinstance(column_names, str) else 2):
-        raise errors.SchemaError(f"column_names is the name of a column, or a list of two, of keys and values, not {column_names!r:.80}")
+        raise errors.SchemaError(f"column_names must be the name of a column, or a list of two names, for keys and values, not {column_names!r:.80}")
     return names
 
 
@@ -353,11 +353,11 @@ def new_names(other_names: list[str], new_column_name: Any, width: int) -> list[
     form = "a list of two names, for keys and values" if width == 2 else "a name"
     requested = [new_column_name] if width == 1 else new_column_name
     if not isinstance(requested, (list, tuple)) or len(requested) != width or not all(isinstance(name, str) for name in requested):
-        raise errors.SchemaError(f"new_column_name is {form}, got {brief(new_column_name, 80)}")
+        raise errors.SchemaError(f"new_column_name must be {form}, got {brief(new_column_name, 80)}")
     if used := [name for name in requested if name in other_names]:
-        raise errors.TakenNameError(f"the frame has a column {used[0]!r} already: choose another name")
+        raise errors.TakenNameError(f"the frame already has a column {used[0]!r}: choose another name")
     if width == 2 and requested[0] and requested[0] == requested[1]:
-        raise errors.TakenNameError(f"keys and values are both to be named {requested[0]!r}: choose two names")
+        raise errors.TakenNameError(f"keys and values would both be named {requested[0]!r}: choose two names")
     return [*other_names, *with_automatic_names([*other_names, *requested])[len(other_names) :]]
 
 
@@ -367,10 +367,10 @@ def new_types(new_column_type: Any, width: int) -> list[ColumnType] | None:
         return None
     classes = list(new_column_type) if isinstance(new_column_type, (list, tuple)) else [new_column_type]
     if not all(map(is_type, classes)):
-        raise errors.ColumnsOfRowsError(f"new_column_type is a class such as int, or a list of two for a dict, got {new_column_type!r:.80}")
+        raise errors.ColumnsOfRowsError(f"new_column_type must be a class such as int, or a list of two for a dict, got {new_column_type!r:.80}")
     if len(classes) != width:
         raise errors.InvalidArgumentError(
-            f"new_column_type has {len(classes)} class(es), {width} are needed: of keys and values for a dict, one otherwise"
+            f"new_column_type has {len(classes)} class(es), but {width} are needed: two for a dict (keys and values), one otherwise"
         )
     return [column_type_for(item) for item in classes]
 
@@ -381,7 +381,7 @@ def converted_items(node: PlannerNode, first: int, natural: tuple[ColumnType, ..
         return node
     for source, other in zip(natural, requested, strict=True):
         if not becomes(source.kind, other.kind):
-            raise errors.SchemaError(f"items of {source.kind} do not become {other.kind} here: stack them as they are, and use astype()")
+            raise errors.SchemaError(f"items of {source.kind} cannot become {other.kind} here: stack them unchanged, and use astype()")
     items = [apply_function("cast", column_of(node, first + place), parameters=(kind, False)) for place, kind in enumerate(requested)]
     return columns_alongside(columns_of(node, list(range(first))), *items) if first else zip_columns(*items)
 

@@ -77,7 +77,7 @@ class RunningColumns(Relational):
         keys = [self._position(name) for name in names]
         for key in keys:
             if self._node.schema[key].kind == DICT_KIND:
-                raise SchemaError(f"column {self._names[key]!r} holds dicts, which cannot be told apart: choose another 'by' column")
+                raise SchemaError(f"column {self._names[key]!r} holds dicts, which cannot be compared: choose another 'by' column")
         return keys
 
     @call_example("sf.exponential_smoothing('a', on='time', half_life='2h')")
@@ -205,11 +205,11 @@ def check_kind(kind: Any, adjust: Any) -> None:
         If ``adjust`` is not True or False.
     """
     if kind not in RESULTS:
-        raise InvalidArgumentError(f"kind is one of {', '.join(map(repr, RESULTS))}, got {brief(kind)}")
+        raise InvalidArgumentError(f"kind must be one of {', '.join(map(repr, RESULTS))}, got {brief(kind)}")
     if not isinstance(adjust, bool):
-        raise SchemaError(f"adjust is True or False, got {brief(adjust)}")
+        raise SchemaError(f"adjust must be True or False, got {brief(adjust)}")
     if kind == "sum" and not adjust:
-        raise InvalidArgumentError("values of a sum weigh by their age alone: kind='sum' takes adjust=True")
+        raise InvalidArgumentError("in a sum, values are weighted by their age alone: kind='sum' needs adjust=True")
 
 
 def check_interpolation(interpolation: Any, convention: Any, priming: Any, on: str | None, kind: tuple[str, bool]) -> None:
@@ -253,15 +253,15 @@ def half_life_of(half_life: Any, others: Mapping[str, Any], on: str | None) -> A
     """
     given = {name: number for name, number in others.items() if number is not None}
     if len(given) + (half_life is not None) != 1:
-        raise InvalidArgumentError("exponential_smoothing takes one of half_life=, span=, com= and alpha=")
+        raise InvalidArgumentError("exponential_smoothing() takes one of half_life=, span=, com= and alpha=")
     if half_life is not None:
         return half_life
     ((name, number),) = given.items()
     if on is not None:
-        raise InvalidArgumentError(f"{name} counts rows: with on={on!r} give half_life=, a duration")
+        raise InvalidArgumentError(f"{name} counts rows: with on={on!r}, use half_life=, a duration")
     if not is_number(number):
-        raise SchemaError(f"{name} is a number, got {brief(number)}")
+        raise SchemaError(f"{name} must be a number, got {brief(number)}")
     alpha, bounds = DECAYS[name][0](float(number)), DECAYS[name][1]
     if math.isnan(alpha):
-        raise InvalidArgumentError(f"{name} is a number {bounds}, got {brief(number)}")
+        raise InvalidArgumentError(f"{name} must be a number {bounds}, got {brief(number)}")
     return max(math.log(2.0) / -math.log1p(-alpha), SMALLEST_HALF_LIFE) if alpha < 1.0 else SMALLEST_HALF_LIFE

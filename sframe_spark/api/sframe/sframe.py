@@ -84,14 +84,14 @@ def refusing(method: str) -> Callable[..., Any]:
     >>> from sframe_spark import SFrame
     >>> SFrame({"a": [1]}) * 2
     Traceback (most recent call last):
-    sframe_spark.errors.SchemaError: frames take no part in arithmetic, comparisons and logic: their columns do, as in sf['a'] * 2
+    sframe_spark.errors.SchemaError: frames do not support arithmetic, comparisons and logic, but their columns do, as in sf['a'] * 2
     """
 
     def refuse(self: SFrame, *operands: object) -> Any:
         if not all(isinstance(other, SFrame) or type(other).__module__ == "builtins" for other in operands):
             # Returning NotImplemented lets columns and classes of other libraries implement the operator.
             return NotImplemented
-        raise SchemaError(f"frames take no part in arithmetic, comparisons and logic: their columns do, as in {EXAMPLES[method]}")
+        raise SchemaError(f"frames do not support arithmetic, comparisons and logic, but their columns do, as in {EXAMPLES[method]}")
 
     refuse.__qualname__ = f"SFrame.{method}"
     return refuse
@@ -188,7 +188,7 @@ class SFrame(
         NotImplementedError
             Always; compare columns instead.
         """
-        raise FrameComparisonError("frames are not compared as a whole: compare their columns, (a['x'] == b['x']).all()")
+        raise FrameComparisonError("frames cannot be compared as a whole: compare their columns, (a['x'] == b['x']).all()")
 
     __hash__ = object.__hash__
 
@@ -315,8 +315,8 @@ class SFrame(
         if isinstance(key, Sequence) or hasattr(key, "__iter__"):
             return self.select_columns(list(key))
         raise SchemaError(
-            f"columns are chosen by name, rows by an int, a slice or an SArray, not by {type(key).__name__}: sf['a'] is a column, sf[0] a row,"
-            " sf[sf['a'] > 0] the rows with a condition"
+            f"columns are selected by name, rows by an int, a slice or an SArray, not by {type(key).__name__}: sf['a'] is a column, sf[0] a row,"
+            " sf[sf['a'] > 0] the rows that meet a condition"
         )
 
     def head(self, n: int = 10) -> SFrame:
@@ -433,7 +433,7 @@ class SFrame(
         limits = {"num_rows": num_rows, "num_columns": num_columns, "max_column_width": max_column_width, "max_row_width": max_row_width}
         for name, number in limits.items():
             if isinstance(number, bool) or not hasattr(number, "__index__"):
-                raise SchemaError(f"{name} is a whole number, got {brief(number)}")
+                raise SchemaError(f"{name} must be a whole number, got {brief(number)}")
             if number < 0:
                 raise NegativeCountError(f"{name} cannot be negative, got {brief(number)}")
         width = max(max_row_width, max_column_width + 1)

@@ -83,18 +83,18 @@ class Relational(Columns):
     def _order(self, keys: Any, ascending: Any) -> list[tuple[int, bool]]:
         items = [keys] if isinstance(keys, str) else keys
         if not isinstance(items, list):
-            raise errors.SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
+            raise errors.SchemaError("pass the name of a column, a list of names, or a list of (name, ascending) pairs")
         if not items or len({type(item) for item in items}) > 1:
-            raise errors.InvalidArgumentError("sort keys are either all names or all (name, ascending) pairs, and there is at least one")
+            raise errors.InvalidArgumentError("sort keys must be either all names or all (name, ascending) pairs, at least one")
         if isinstance(ascending, (list, tuple)) and len(ascending) == len(items):
             pairs = [(item, bool(direction)) for item, direction in zip(items, ascending, strict=True)]
-            raise errors.SchemaError(f"ascending is True or False for all names: give each its own by sort({brief(pairs)})")
+            raise errors.SchemaError(f"ascending must be True or False, for all names: use sort({brief(pairs)}) for one direction each")
         default = flag(ascending, "ascending")
         order: dict[int, bool] = {}
         for item in items:
             name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, default)
             if not isinstance(name, str) or not isinstance(direction, (int, float, np.number, np.bool_)):
-                raise errors.SchemaError(f"a sort key is a name or a (name, ascending) pair, got {item!r}")
+                raise errors.SchemaError(f"a sort key must be a name or a (name, ascending) pair, got {item!r}")
             position = self._position(name, errors.UnknownNameError)
             if position in order:
                 raise errors.UnsupportedOperationError(f"column {name!r} is named twice as a sort key")
@@ -145,7 +145,7 @@ class Relational(Columns):
         present = filter_by_mask(self._node, apply_function("is_not_missing", column_of(self._node, position)))
         return make_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
 
-    @call_example("sf.unique(), of whole rows; of some columns sf.drop_duplicates(['a'])")
+    @call_example("sf.unique() for whole rows, or sf.drop_duplicates(['a']) for some columns")
     def unique(self) -> SFrame:
         """Return each distinct row once. The columns are sorted by name, and the rows by all columns.
 
@@ -174,7 +174,7 @@ class Relational(Columns):
         names = sorted(self._names)
         return make_frame(group_by(self._node, list(map(self._position, names)), []), names)
 
-    @call_example("sf.drop_duplicates(['a']), of some columns; of whole rows sf.unique()")
+    @call_example("sf.drop_duplicates(['a']) for some columns, or sf.unique() for whole rows")
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
         """Return the first row for each distinct combination of values in some columns, sorted by these columns.
 
@@ -243,17 +243,17 @@ class Relational(Columns):
         [2 rows x 2 columns]
         """
         if not isinstance(key_column_names, Iterable):
-            raise errors.SchemaError(f"keys are given as a column name or a list of names, got {text_for_message(key_column_names)}")
+            raise errors.SchemaError(f"keys must be a column name or a list of names, got {text_for_message(key_column_names)}")
         given: Any = key_column_names
         if isinstance(given, ClassRegistry.array):
             raise errors.SchemaError(
-                "keys are given as a column name or a list of names, got an SArray: write groupby('a', ...) for the groups of sf['a']"
+                "keys must be a column name or a list of names, got an SArray: write groupby('a', ...) for the groups of sf['a']"
             )
         keys = [key_column_names] if isinstance(key_column_names, str) else sorted(key_column_names, key=str)
         positions = []
         for name in keys:
             if not isinstance(name, str):
-                raise errors.SchemaError(f"a key column is given by its name, got {text_for_message(name)}")
+                raise errors.SchemaError(f"a key column must be given by its name, got {text_for_message(name)}")
             positions.append(self._group_key(name))
         aggregations, names = self._aggregates(keys, operations, *args, names_vectors=True)
         if not keys and not aggregations:
@@ -264,7 +264,7 @@ class Relational(Columns):
         """Return the position of a key column; raise an error if it holds dicts, or one of the class ``refusal`` if there is no such column."""
         position = self._position(name, refusal)
         if self._node.schema[position].kind == DICT_KIND:
-            raise errors.SchemaError(f"column {name!r} holds dicts, which cannot be grouped by or looked up: turn them into text or lists first")
+            raise errors.SchemaError(f"column {name!r} holds dicts, which cannot be keys: convert them to text or lists first")
         return position
 
     def _aggregates(self, keys: Sequence[str], *operations: Any, names_vectors: bool = False) -> tuple[list[Aggregation], list[str]]:
@@ -338,7 +338,7 @@ class Relational(Columns):
         first, second = self._node, columns_of(other._node, [other._position(name) for name in self._names])
         for position, (name, a, b) in enumerate(zip(self._names, first.schema, second.schema, strict=True)):
             if a.kind != b.kind:
-                empty = "; a column without any value is float" if FLOAT_KIND in (a.kind, b.kind) else ""
+                empty = "; a column of missing values only is float" if FLOAT_KIND in (a.kind, b.kind) else ""
                 raise errors.UnsupportedOperationError(
                     f"column {name!r} is {a.kind} in one frame and {b.kind} in the other: use astype() first{empty}"
                 )
@@ -392,7 +392,9 @@ class Relational(Columns):
         if keys.dtype is column.dtype and are_many(keys._node):
             return make_frame(semi_join(self._node, position, keys._node, bool(exclude)), self._names)
         if keys.dtype is not column.dtype and keys.countna() < len(keys):
-            raise errors.SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {keys.dtype.__name__}: they must agree")
+            raise errors.SchemaError(
+                f"column {column_name!r} holds {column.dtype.__name__}, but the values are {keys.dtype.__name__}: they must have the same type"
+            )
         mask = column._is_one_of(keys)
         return make_frame(filter_by_mask(self._node, (mask == 0 if exclude else mask)._node), self._names)
 

@@ -129,7 +129,7 @@ class TimeLines(GapsAndRanks):
         keys = self._running_keys(by)
         names = [self._names[key] for key in keys]
         if taken := set(names).intersection(DESCRIBED):
-            raise TakenNameError(f"describe_time makes a column {min(taken)!r}: rename the key")
+            raise TakenNameError(f"describe_time() makes a column {min(taken)!r}: rename the key")
         longest = None if gap is None else _gap(gap, self._node.schema[time], on)
         for key in keys:
             self._check_sortable(key)
@@ -166,7 +166,7 @@ class TimeLines(GapsAndRanks):
 
 def _require_times(column_type: ColumnType, on: str) -> None:
     if not column_type.is_numeric and column_type.kind != DATETIME_KIND:
-        raise SchemaError(f"column {on!r} of type {column_type.kind} holds no times: only int, float and datetime are")
+        raise SchemaError(f"column {on!r} of type {column_type.kind} does not hold times: only int, float and datetime do")
 
 
 def _gap(gap: Any, column_type: ColumnType, on: str) -> int | float:
@@ -182,7 +182,7 @@ def _gap(gap: Any, column_type: ColumnType, on: str) -> int | float:
     _require_times(column_type, on)
     longest = parse_duration(gap, column_type, "gap")
     if longest < 0:
-        raise InvalidArgumentError(f"gap: a distance is not negative, got {gap!r}")
+        raise InvalidArgumentError(f"gap: a distance must not be negative, got {gap!r}")
     if column_type.kind == FLOAT_KIND:
         return float(longest)
     # Distances between ints are ints, so a fraction makes no difference.

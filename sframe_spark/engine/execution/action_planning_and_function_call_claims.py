@@ -353,7 +353,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool, o
     called = called_nodes(plan, owners)
     others = [node for node in called if not (becomes and node is root)]
     if not only_plans and any(memo.is_called for node in called for memo in node.calls):
-        raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
+        raise ExecutionError("a function given to apply() uses its own results: compute what it needs beforehand")
 
     def callers_at(node: PlannerNode) -> list[PlannerNode]:
         return [owners[id(memo)] for memo in memos_at(node)]

@@ -21,7 +21,7 @@ OBJECT_BYTES = 40
 BYTES_OF_CHARACTER = 4
 CHARACTERS_OF_NUMBER = 32
 
-ADVICE = "go through the rows (for row in ...), take some of them (head, a slice, a filter), save() them, or give them to Spark (to_spark)"
+ADVICE = "iterate over the rows (for row in ...), take some of them (head, a slice, a filter), save() them, or pass them to Spark (to_spark)"
 
 
 def require_memory(node: PlannerNode, as_objects: bool = False) -> None:

@@ -29,12 +29,12 @@ from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
 # Estimated bytes of a node, and of the statistics of a column in a segment.
 BYTES_OF_NODE, BYTES_OF_ENTRY = 1_000, 200
 
-TOO_LONG = "how they were made is too much to be kept"
-CALLS_USERS = "functions of yours made them, which are called once for each row"
-FROM_SPARK = "they are of a Spark DataFrame, whose rows may be others when it is evaluated again"
-NOT_DETERMINISTIC = "what made them may give other rows the next time"
+TOO_LONG = "their plan is too large to be kept"
+CALLS_USERS = "they were computed by your functions, which are called once for each row"
+FROM_SPARK = "they come from a Spark DataFrame, which may give other rows when it is evaluated again"
+NOT_DETERMINISTIC = "their plan may give other rows the next time"
 # For rows that were read, converted or uploaded, not computed from other rows.
-UNKNOWN = "nobody knows how they were made"
+UNKNOWN = "it is not known how they were made"
 
 Make = Callable[[PlannerNode], object]
 
@@ -179,7 +179,7 @@ def _restore(source: SegmentSource, make: Make) -> None:
     make(plan)
     restored = plan.operator
     if not isinstance(restored, (SegmentSource, MemorySource)) or not _are_same(source, restored):
-        raise StorageError(lost(str(file), "made again they were others: what they were made of has changed")) from None
+        raise StorageError(lost(str(file), "computed again, they were different: their inputs have changed")) from None
     lineage.restored = restored
     for reference, below in lineage.leaves.values():
         if reference() is None:

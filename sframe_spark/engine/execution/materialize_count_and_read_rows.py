@@ -300,7 +300,7 @@ def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
     """
     found, expected = source_of(source), source_of(Executor(MaterializeOptions(naive=True)).execute(node))
     if found.row_count != expected.row_count:
-        message = f"{node.operator.called()} has {found.row_count} rows by the optimized plan, {expected.row_count} by the naive one"
+        message = f"{node.operator.called()} has {found.row_count} rows in the optimized plan, and {expected.row_count} in the naive one"
         raise PlanInvariantError(f"{message}. {_laws_that_fired(node)}")
     for start in range(0, found.row_count, config.batch_rows):
         stop = min(start + config.batch_rows, found.row_count)
@@ -341,7 +341,7 @@ def _laws_that_fired(node: PlannerNode) -> str:
     fired = list(trace.counts())
     if not fired:
         return "No law was applied: the kernel of an operator and its Spark lowering differ"
-    advice = "config.disabled_laws switches one off: if the rows agree then, it is wrong; if not, a kernel or lowering is"
+    advice = "config.disabled_laws switches one off: if the rows then agree, that law is wrong; if not, a kernel or lowering is"
     return f"Laws that were applied: {'; '.join(fired)}. {advice}"
 
 

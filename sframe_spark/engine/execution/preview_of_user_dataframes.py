@@ -47,7 +47,7 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
         return None
     df = with_some_column(lower(plan, root_observed=False).visible().limit(count), node.schema)
     try:
-        return run_spark(lambda: _first_rows(df, node.schema), "looking at the first rows of a DataFrame")
+        return run_spark(lambda: _first_rows(df, node.schema), "reading the first rows of a DataFrame")
     except ExecutionError as error:
         if type(error) is ExecutionError:
             check_python_again(str(error))

@@ -112,7 +112,7 @@ class Placement:
             If it is unknown.
         """
         if self.base_rows is None:
-            raise PlanInvariantError("a section cannot run over rows that nobody has counted: this is a fault of the engine, please report it")
+            raise PlanInvariantError("a section cannot run over rows that have not been counted: this is a fault of the engine, please report it")
         return self.base_rows
 
     @property

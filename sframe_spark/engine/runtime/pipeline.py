@@ -515,7 +515,9 @@ class PipelineRunner:
                 raise
             raise error.counted_from(interval[0] if self.plan.is_dense(index) else None) from None
         except pa.ArrowCapacityError:
-            made = f"{operator.called()} makes over 2 GiB of texts or lists from {interval[1] - interval[0]:,} rows at once, more than an array holds"
+            made = (
+                f"{operator.called()} makes over 2 GiB of texts or lists from {interval[1] - interval[0]:,} rows at once, more than an array can hold"
+            )
             raise TooLargeError(f"{made}: set config.batch_rows to fewer rows, or make shorter values") from None
 
 

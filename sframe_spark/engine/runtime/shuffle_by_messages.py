@@ -298,7 +298,7 @@ def require_all_received(sent: Sequence[ShuffleIndex], received: Iterable[Receiv
         for partition, rows in result.rows.items():
             found[partition] += rows
     if not np.array_equal(found, expected):
-        lost = f"{found.sum():,} rows came through a shuffle of Spark, of {expected.sum():,} that were sent"
+        lost = f"{found.sum():,} rows came through a shuffle of Spark, but {expected.sum():,} were sent"
         raise StorageError(f"{lost}: this is a fault of the engine, please report it")
 
 

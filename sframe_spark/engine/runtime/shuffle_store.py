@@ -38,7 +38,7 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.values.arrow_layouts import from_message, to_message
 
-RETRY_ADVICE = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
+RETRY_ADVICE = "try again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if this happens repeatedly"
 # Yields the rows of a task, given its number and its row range.
 RowsOfTask = Callable[[int, RangeTask], Iterator[Chunk]]
 
@@ -173,7 +173,7 @@ class StoredRun:
                     file.seek(self.start)
                     payload = file.read(self.size)
             except FileNotFoundError:
-                raise StorageError(f"temporary rows in {self.path} are missing: somebody has deleted what is in use; {RETRY_ADVICE}") from None
+                raise StorageError(f"temporary rows in {self.path} are missing: files were deleted while in use; {RETRY_ADVICE}") from None
         return unpacked_rows(payload, self.size, self.check, self.unpacked, schema, self.path)
 
 
@@ -186,7 +186,7 @@ def unpacked_rows(payload: bytes | pa.Buffer, size: int, check: int, unpacked: i
         If their number or their checksum is not the expected one.
     """
     if len(payload) != size or zlib.crc32(payload) != check:
-        raise StorageError(f"temporary rows in {path} are not those that were written: the file or the disk is damaged; {RETRY_ADVICE}")
+        raise StorageError(f"temporary rows in {path} differ from those that were written: the file or the disk is damaged; {RETRY_ADVICE}")
     batch = from_message(payload, unpacked, schema)
     return Chunk(tuple(batch.columns), batch.num_rows)
 
@@ -329,7 +329,7 @@ class PartitionRows:
             rows += chunk.rows
             yield chunk
         if rows != self.rows:
-            lost = f"{rows:,} temporary rows of a range were read, of {self.rows:,} that were written"
+            lost = f"{rows:,} temporary rows of a range were read, but {self.rows:,} were written"
             raise StorageError(f"{lost}: this is a fault of the engine, please report it")
 
     def take(self) -> Chunk:

@@ -210,7 +210,7 @@ class LocalFallback:
         """Log a warning with the reason, once."""
         with self._turn:
             if not self.has_warned:
-                LOG.warning("%s: no Python process could be started (%s), so this one calls functions", self.description, reason)
+                LOG.warning("%s: no Python process could be started (%s), so this process calls the functions", self.description, reason)
             self.has_warned = True
 
     def result(self, number: int) -> Any:

@@ -101,7 +101,7 @@ def sample_of(node: PlannerNode, count: int, workers: TaskRunner) -> Chunk:
     tasks = range_tasks(node, placement_of(node).rows_to_run, count, workers)
     rows = max(1, costs.VALUES_OF_RANGE_SAMPLE // count)
     callables = [partial(first_values_of, task, rows, costs.MAX_BYTES_OF_RANGE_SAMPLE // count) for task in tasks]
-    return concatenate(workers.run(callables, "looking at values to sort by", tasks), node.schema)
+    return concatenate(workers.run(callables, "sampling values to sort by", tasks), node.schema)
 
 
 def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:

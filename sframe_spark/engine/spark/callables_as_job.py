@@ -220,7 +220,9 @@ def pickled_result(result: Any) -> bytes:
     try:
         return pickle.dumps(result)
     except Exception as error:
-        message = f"what a task gives cannot be pickled ({type(error).__name__}: {error}): states and parts that operators make must be"
+        message = (
+            f"the result of a task cannot be pickled ({type(error).__name__}: {error}): the states and parts that operators make must be picklable"
+        )
         raise ExecutionError(message) from error
 
 

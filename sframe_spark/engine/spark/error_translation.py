@@ -32,10 +32,10 @@ _AROUND = re.compile(
 )
 _WORKER_ENDED = "Python worker exited unexpectedly"
 _WHY_WORKERS_END = (
-    "a function of yours or a library ended it, which functions must not do, or the system killed it for lack of memory, "
+    "one of your functions or a library ended it, which functions must not do, or the system killed it for lack of memory, "
     "of which spark.executor.memoryOverhead gives executors more"
 )
-_JVM_ENDED = "its JVM has ended or was killed; start this program, or its session, again"
+_JVM_ENDED = "its JVM has ended or was killed; restart this program, or its session"
 _FRAME = re.compile(r"\s*(?:at |\.\.\. \d+ more)")
 
 
@@ -81,7 +81,7 @@ def in_one_line(text: str) -> str:
     lines = (_AROUND.sub("", line).strip(" :") for line in shortened.splitlines() if not _FRAME.match(line))
     cause = " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
     # Spark advises settings that show where in Python the worker was, which does not help if it was killed.
-    return f"{_WORKER_ENDED} each time that it was tried: {_WHY_WORKERS_END}" if cause.startswith(_WORKER_ENDED) else cause or text[:LONGEST]
+    return f"{_WORKER_ENDED} each time it was tried: {_WHY_WORKERS_END}" if cause.startswith(_WORKER_ENDED) else cause or text[:LONGEST]
 
 
 def raised_in_python(text: str) -> str:
@@ -118,9 +118,7 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
         if not is_of_spark(error):
             raise
         if is_of_ended_jvm(error):
-            raise ExecutionError(
-                f"Spark failed while {description}: its JVM has ended or was killed; start this program, or its session, again"
-            ) from None
+            raise ExecutionError(f"Spark failed while {description}: its JVM has ended or was killed; restart this program, or its session") from None
         text = str(error)
         carried = error_transport().unpacked(text)
         if carried is not None:

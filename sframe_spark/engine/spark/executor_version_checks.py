@@ -219,7 +219,7 @@ def check_python_again(failure: str) -> None:
         require_python()
         # The session of a user's DataFrame may use a different Python; the answers above came from the Python of our sessions.
         if lacking := _OWN_PACKAGES.search(failure):
-            raise NotSharedError(f"{failure}; functions of ours need {lacking[1]} in the Python of Spark's workers: {SAME_VERSIONS}")
+            raise NotSharedError(f"{failure}; this package needs {lacking[1]} in the Python of Spark's workers: {SAME_VERSIONS}")
         for module, package in plugin_modules().items():
             if f"No module named '{module}" in failure:
                 place = _place_of(module)
@@ -320,12 +320,12 @@ def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
         ask = answering(read, directory, tuple(plugins), tuple({package.distribution for package in plugins.values() if package.version}))
         frame = session.range(0, tasks, 1, tasks).mapInArrow(ask, "answer string")
     try:
-        table = run_spark(lambda: to_arrow(frame), "asking Spark's executors what they see")
+        table = run_spark(lambda: to_arrow(frame), "checking what Spark's executors see")
     except ExecutionError as error:
-        raise NotSharedError(f"Spark's executors cannot be asked what they have: {error}; {SAME_VERSIONS}") from None
+        raise NotSharedError(f"Spark's executors cannot be checked: {error}; {SAME_VERSIONS}") from None
     received = [Answer.of_text(text) for text in table.column(0).to_pylist()]
     if len(received) != tasks:
-        raise StorageError(f"{len(received)} of {tasks} tasks answered what they have; run the query again")
+        raise StorageError(f"only {len(received)} of {tasks} tasks answered; run the query again")
     return received
 
 

@@ -129,7 +129,7 @@ class Surroundings:
                 yield message.receiver, HEADER.pack(message.receiver, number, position, *message.tags), message.content
         except (SFrameError, SystemExit) as error:
             return True, error_payload(error, self.transport)
-        raise AssertionError("counting has no end")
+        raise AssertionError("counting does not end")
 
 
 def outcome_frame(outcome: TaskOutcome) -> Frame:

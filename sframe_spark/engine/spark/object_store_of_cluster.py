@@ -54,7 +54,7 @@ def use_object_store_of_cluster() -> str:
             if not is_written:
                 PLACE_OF_CLUSTER.uri = None
         if is_written:
-            LOG.info("temporary data goes to %s, which %s names, as Spark's machines share no directory with this one", uri, setting)
+            LOG.info("temporary data goes to %s (from %s), as Spark's machines share no directory with this one", uri, setting)
             return ""
     return "; ".join(reasons)
 

@@ -34,7 +34,7 @@ def archive_bytes() -> bytes:
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, root in zip(SENT_MODULES, _places(), strict=True):
             if not root.is_dir():
-                raise StorageError(f"the package {name} is in {root}, from which it cannot be sent to executors: install it there")
+                raise StorageError(f"the package {name} is in {root}, and cannot be sent to executors from there: install it on them")
             for file in sorted(root.rglob("*")):
                 if file.suffix in _SUFFIXES and file.is_file():
                     _add(archive, (Path(name) / file.relative_to(root)).as_posix(), file.read_bytes())

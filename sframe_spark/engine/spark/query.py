@@ -111,7 +111,7 @@ def require_lowerings(root: PlannerNode) -> None:
     """
     for node in postorder([root]):
         if not has_lowering(node.operator):
-            what = f"the operator {node.operator.name!r} has no Spark lowering, and this plan is a Spark query"
+            what = f"the operator {node.operator.name!r} has no Spark lowering, but this plan is a Spark query"
             raise UnsupportedOperationError(f"{what}: define its plan_to_operator()")
 
 

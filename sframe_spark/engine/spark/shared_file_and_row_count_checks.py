@@ -92,7 +92,7 @@ def require_all_rows(entries: Sequence[SegmentEntry], counted: int | None, expec
     found = sum(entry.rows for entry in entries)
     host = platform.node()
     if counted is None:
-        raise StorageError(f"Spark did not tell how many rows it wrote to {directory}, so the {found} rows that {host} finds there may not be all")
+        raise StorageError(f"Spark did not report how many rows it wrote to {directory}, so the {found} rows that {host} finds there may not be all")
     if found != counted:
         raise StorageError(
             f"Spark wrote {counted} rows to {directory}, but {host} finds {found} of them there: its executors see another directory "
@@ -174,7 +174,7 @@ def require_readable(root: PlannerNode) -> None:
     stored = [operator.manifest for operator in operators if isinstance(operator, STORED_ROWS)]
     for manifest in stored:
         if is_in_process_memory(directory := manifest.directory):
-            raise StorageError(f"{directory} is in the memory of this process, which Spark's tasks do not have: save it in a directory first")
+            raise StorageError(f"{directory} is in the memory of this process, which Spark's tasks cannot read: save it in a directory first")
     if is_one_process(get_session()):
         return
     for operator in operators:
@@ -296,7 +296,7 @@ def why_not_in_tasks(files: Mapping[str, str]) -> str:
     reached = get_reached()
     unseen = [directory for directory in files if (directory, "not seen") in reached]
     if unseen:
-        return f"Spark's executors do not see all that this process sees in {unseen[0]}"
+        return f"Spark's executors do not see all files that this process sees in {unseen[0]}"
     new = {directory: file for directory, file in files.items() if (directory, "seen") not in reached}
     try:
         require_writable_temporary_data()
@@ -333,7 +333,7 @@ def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
         require_same_versions(answer)
         for (directory, file), own_state, state in zip(files.items(), expected, json.loads(answer.content), strict=True):
             if state != own_state:
-                seen = f"does not see it ({state})" if isinstance(state, str) else "sees another file there"
+                seen = f"does not see it ({state})" if isinstance(state, str) else "sees a different file there"
                 message = f"Spark's executor on {answer.executor} {seen}: {visible(file)}, which is here on {platform.node()}"
                 differences.setdefault(directory, message)
     get_packages().checked = True
@@ -413,7 +413,7 @@ def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
     try:
         with interrupts_deferred():
             writer = reader.parquet(as_named(spark_path(file))).write
-        run_spark(partial(writer.parquet, spark_path(copied)), "asking Spark what it sees")
+        run_spark(partial(writer.parquet, spark_path(copied)), "checking what Spark sees")
     except Exception as error:
         if not isinstance(error, (ExecutionError, StorageError)) and not is_of_spark(error):
             raise
@@ -424,7 +424,7 @@ def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
 def _check(answer: Answer, expected: str, above: str, advice: str = SHARED_DIRECTORY) -> None:
     """Require that an executor read the same content and runs the same packages."""
     if answer.content and answer.content != expected:
-        raise _not_shared(f"Spark's executor on {answer.executor} sees another file there than {platform.node()}", above, advice)
+        raise _not_shared(f"Spark's executor on {answer.executor} sees a different file there than {platform.node()}", above, advice)
     if not answer.content or (answer.trouble and answer.package is not None):
         what = f"Spark's executor on {answer.executor} does not see what {platform.node()} wrote there ({answer.trouble})"
         raise _not_shared(what, above, advice, ("written",) if answer.content else CHECKS)

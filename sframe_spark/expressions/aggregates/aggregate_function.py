@@ -254,7 +254,7 @@ def define_aggregate(
     [2]
     """
     if reduce is None and parts is None and of_columns is None:
-        raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts' nor 'of_columns': give the one that you can write")
+        raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts' nor 'of_columns': define one of them")
     description = f"the aggregate {name!r}"
     functions: list[Any] = [infer, reduce, of_columns, *([] if parts is None else [parts.lift, parts.finish])]
     is_built_in = all(is_builtin(part) for part in functions if part is not None)
@@ -275,8 +275,8 @@ def define_aggregate(
         column, finish = collect_rows, ReduceCollected(infer, form)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
     if reduce is not None and parts is None and counts[0] == 0 and not is_built_in:
-        what = f"the aggregate {name!r} may be asked for of no column, and 'reduce' is given columns only, not how many rows there are"
-        raise InvalidArgumentError(f"{what}: give 'parts' or 'of_columns'")
+        what = f"the aggregate {name!r} may be used without a column, but 'reduce' gets columns only, not the number of rows"
+        raise InvalidArgumentError(f"{what}: define 'parts' or 'of_columns'")
     forms = (column, form, order_sensitive, finish, parts, counts, exact)
     return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, of_runs, recorded, of_first_row))
 
@@ -320,13 +320,15 @@ class CheckedColumns:
         if found is None and not self.is_only_form:
             return None
         if not isinstance(found, ColumnAggregate):
-            raise SchemaError(f"of_columns() of the aggregate {self.name!r} gave a {type(found).__name__}: it gives a ColumnAggregate")
+            raise SchemaError(f"of_columns() of the aggregate {self.name!r} returned a {type(found).__name__}: it must return a ColumnAggregate")
         self._require_states(found, positions)
         column_type = self.infer(types, parameters)
 
         def checked(values: Any, groups: int) -> pa.Array:
             if not isinstance(values, pa.Array):
-                raise SchemaError(f"the aggregate {self.name!r} gave a {type(values).__name__}: an aggregate of state columns gives an Arrow array")
+                raise SchemaError(
+                    f"the aggregate {self.name!r} returned a {type(values).__name__}: an aggregate of state columns must return an Arrow array"
+                )
             if not values.type.equals(column_type.physical) or len(values) != groups:
                 what = f"the aggregate {self.name!r} gave {len(values)} value(s) of {values.type}"
                 raise SchemaError(f"{what}, and it is one {column_type} ({column_type.physical}) for each of {groups} group(s)")
@@ -359,14 +361,14 @@ class CheckedColumns:
                 read = fields.get(name, ())
                 for column in read if isinstance(read, tuple) else (read,):
                     if isinstance(column, int) and column not in positions:
-                        there = f"of_columns() of the aggregate {self.name!r} is given the columns {list(positions)}"
+                        there = f"of_columns() of the aggregate {self.name!r} gets the columns {list(positions)}"
                         raise SchemaError(f"{there}, and its {type(state).__name__} reads column {column}: take positions from 'columns'")
         try:
             inspect.signature(found.finish).bind(*found.states, last=False)
         except TypeError as error:
             count = len(found.states)
             form = f"finish({', '.join(f'state{number}' for number in range(1, count + 1))}, *, last)"
-            raise SchemaError(f"finish() of the aggregate {self.name!r} is called as {form}, and cannot be: {error}") from None
+            raise SchemaError(f"finish() of the aggregate {self.name!r} cannot be called as {form}: {error}") from None
         except ValueError:
             # Functions that are not written in Python need not say what they take.
             pass
@@ -393,7 +395,7 @@ class CheckedValue:
             exact = False
         if not exact:
             what = f"the aggregate {self.name!r} gave {brief(value, 80)} ({type(value).__name__})"
-            raise SchemaError(f"{what}, which is no value of the {column_type} that it infers: convert it, or infer another type")
+            raise SchemaError(f"{what}, which is not a value of the {column_type} that it infers: convert it, or infer another type")
         return int(value) if column_type == INT else value
 
 

@@ -298,7 +298,7 @@ def refuse_more_than_an_array(views: ListViews, columns: Sequence[pa.Array], ext
     for column in columns:
         is_string = pa.types.is_string(column.type)
         if (views.total(bytes_of(column)[1]) + extra_bytes * count if is_string else count) > MAX_BYTES_OF_ARRAY:
-            raise pa.ArrowCapacityError("the lists of all groups, rows or windows are more than an array holds")
+            raise pa.ArrowCapacityError("the lists of all groups, rows or windows do not fit one array")
 
 
 def item_texts_of(rows: InputRows, position: int, column_type: ColumnType) -> pa.Array:

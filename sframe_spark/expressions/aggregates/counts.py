@@ -30,7 +30,7 @@ class TotalOfInts(StateColumn):
 
     def ints(self, rows: InputRows) -> np.ndarray:
         """Return the int, or the bool that is counted, of each row."""
-        raise PlanInvariantError(f"the state column {type(self).__name__!r} gives no ints: define ints()")
+        raise PlanInvariantError(f"the state column {type(self).__name__!r} does not return ints: define ints()")
 
     def empty(self, groups: int) -> State:
         return np.zeros(groups, dtype=np.int64)

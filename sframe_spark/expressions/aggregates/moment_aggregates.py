@@ -94,9 +94,9 @@ def define_moments(name: str, aggregate: MomentAggregate) -> None:
         for column_type in types:
             require(name.upper(), column_type, (INT_KIND, FLOAT_KIND))
         if not parameters and aggregate.defaults is None:
-            raise UnsupportedOperationError(f"{name.upper()} takes parameters: ask for it by the function of that name in sframe_spark.aggregate")
+            raise UnsupportedOperationError(f"{name.upper()} takes parameters: use the function of that name in sframe_spark.aggregate")
         if len(types) - aggregate.is_weighted(parameters) < aggregate.variables[0]:
-            raise UnsupportedOperationError(f"{name.upper()} takes more columns: it was given {len(types)}")
+            raise UnsupportedOperationError(f"{name.upper()} takes more columns, got {len(types)}")
         return FLOAT if aggregate.names is None else COEFFICIENTS
 
     low, high = aggregate.variables

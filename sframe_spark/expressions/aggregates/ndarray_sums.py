@@ -90,7 +90,7 @@ def sum_of_ndarrays(column: int, is_mean: bool = False, is_missing_of_none: bool
 
     def finish(shapes: State, sums: State, *counts: Any, last: bool) -> pa.Array:
         if pc.any(pc.equal(shapes, DIFFERENT)).as_py():
-            raise UnsupportedOperationError("arrays of different shapes have no sum and no mean: give all one shape, as by reshape()")
+            raise UnsupportedOperationError("arrays of different shapes have no sum and no mean: give all the same shape, for example with reshape()")
         vectors = of_vectors.finish(sums, *counts, last=last)
         return shaped(vectors, lists_of_shapes(shapes.fill_null("0")), vectors.is_null())
 

@@ -413,13 +413,13 @@ def interpolated_quantile(types: Types, columns: Sequence[int], parameters: Para
 def _infer_quantile(types: Types, parameters: Parameters) -> ColumnType:
     require("QUANTILE", types[0], ("int", "float"))
     if not all(isinstance(share, (int, float)) and 0 <= share <= 1 for share in parameters):
-        raise UnsupportedOperationError(f"quantiles are shares between 0 and 1, got {', '.join(map(str, parameters))}")
+        raise UnsupportedOperationError(f"quantiles must be numbers between 0 and 1, got {', '.join(map(str, parameters))}")
     return ARRAY
 
 
 def _infer_interpolated(types: Types, parameters: Parameters) -> ColumnType:
     if len(parameters) != 2:
-        raise UnsupportedOperationError(f"an interpolated quantile takes a way and one share or several, got {', '.join(map(str, parameters))}")
+        raise UnsupportedOperationError(f"an interpolated quantile takes a method and one or more numbers, got {', '.join(map(str, parameters))}")
     way, wanted = parameters
     _infer_quantile(types, wanted if isinstance(wanted, tuple) else (wanted,))
     if way not in INTERPOLATIONS:

@@ -133,13 +133,13 @@ def column_variance(column: int, freedom: int, is_root: bool = False) -> ColumnA
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-NO_SPREAD = "a column with no more rows than ddof={} has no spread: choose a smaller ddof"
+NO_SPREAD = "ddof={} must be smaller than the number of rows: choose a smaller ddof"
 
 
 def _infer_spread(types: Types, parameters: Parameters) -> ColumnType:
     require("VAR or STD", types[0], (INT_KIND, FLOAT_KIND))
     if len(parameters) > 1 or (parameters and (type(parameters[0]) is not int or parameters[0] < 0)):
-        raise UnsupportedOperationError(f"degrees of freedom are an int from 0, not {parameters!r:.80}")
+        raise UnsupportedOperationError(f"ddof must be an int, not negative, got {parameters!r:.80}")
     return FLOAT
 
 

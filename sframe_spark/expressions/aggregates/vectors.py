@@ -475,7 +475,7 @@ def sum_of_vectors(
             missing |= sums.widths == UNKNOWN
         ends = np.cumsum(sums.lengths)
         if len(ends) and int(ends[-1]) > MAX_BYTES_OF_ARRAY:
-            raise pa.ArrowCapacityError("vectors are more than an array holds")
+            raise pa.ArrowCapacityError("vectors do not fit one array")
         offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
         values = pa.array(sums.values(counts, last), from_pandas=False)
         return pa.ListArray.from_arrays(offsets, values, type=ARRAY.physical, mask=pa.array(missing) if missing.any() else None)

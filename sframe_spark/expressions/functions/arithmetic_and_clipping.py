@@ -121,7 +121,7 @@ def _combine_ndarrays(name: str, left: Argument, right: Argument, types: Sequenc
         differ = pc.not_equal(*shapes).index(True).as_py()
         if differ >= 0:
             first, second = (f"({text[differ].as_py()})" for text in shapes)
-            raise UnsupportedOperationError(f"row {differ}: {_OPERATORS[name].symbol} takes arrays of one shape, not of {first} and {second}")
+            raise UnsupportedOperationError(f"row {differ}: {_OPERATORS[name].symbol} takes arrays of the same shape, not of {first} and {second}")
     vectors = [numbers_of(side) if column_type == NDARRAY else side for side, column_type in zip(sides, types, strict=True)]
     kinds = [ARRAY if column_type == NDARRAY else column_type for column_type in types]
     combined = _combine_arrays(name, vectors[0], vectors[1], kinds, rows)
@@ -366,7 +366,7 @@ def _bounds(parameters: tuple[Any, ...]) -> tuple[int | float | None, int | floa
 
 def _bound(value: Any) -> int | float | None:
     if value is not None and not isinstance(value, (int, float)):
-        raise UnsupportedOperationError(f"limits are numbers, not {type(value).__name__}")
+        raise UnsupportedOperationError(f"limits must be numbers, not {type(value).__name__}")
     if value is None or value != value:
         return None
     # An int stays an int, which a float may not represent; plain_number() raises for one beyond the largest float.

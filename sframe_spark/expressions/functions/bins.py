@@ -22,13 +22,13 @@ Parameters = tuple[Any, ...]
 def _infer(types: Sequence[ColumnType], parameters: Parameters) -> ColumnType:
     edges, closed, labels = parameters
     if not types[0].is_numeric:
-        raise SchemaError(f"cut takes numbers, not values of type {types[0].kind}")
+        raise SchemaError(f"cut() takes numbers, not values of type {types[0].kind}")
     if len(edges) < 2 or not all(first < second for first, second in itertools.pairwise(edges)):
-        raise InvalidArgumentError(f"edges of bins are two or more numbers that ascend, got {brief(list(edges))}")
+        raise InvalidArgumentError(f"the edges of bins must be two or more ascending numbers, got {brief(list(edges))}")
     if closed not in SIDES:
-        raise InvalidArgumentError(f"closed is one of {listed(SIDES)}, got {brief(closed)}")
+        raise InvalidArgumentError(f"closed must be one of {listed(SIDES)}, got {brief(closed)}")
     if labels is not None and (len(labels) != len(edges) - 1 or not all(isinstance(label, str) for label in labels)):
-        raise InvalidArgumentError(f"labels are {len(edges) - 1} texts, one for each bin, got {brief(list(labels))}")
+        raise InvalidArgumentError(f"labels must be {len(edges) - 1} texts, one for each bin, got {brief(list(labels))}")
     return INT if labels is None else STR
 
 

@@ -78,7 +78,7 @@ def _infer_floor(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     if grid.is_float if key.kind == DATETIME_KIND else grid.calendar is not None:
         raise SchemaError(f"values of type {key.kind} have no intervals of {grid.length()}")
     if grid.calendar is not None and grid.calendar.zone is not None and not key.is_zoned:
-        raise SchemaError("intervals in a zone are of date-times with offsets from UTC, and these have none")
+        raise SchemaError("intervals in a zone need date-times with offsets from UTC, but these have none")
     return FLOAT if grid.is_float else key
 
 
@@ -140,9 +140,9 @@ def _infer_in_zone(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> 
     """Return the zoned type; parameter: the name of the zone."""
     zone_named(parameters[0])
     if types[0].kind != DATETIME_KIND:
-        raise SchemaError(f"in_zone() takes date-times, and these are values of {types[0].kind}")
+        raise SchemaError(f"in_zone() takes date-times, not values of {types[0].kind}")
     if not types[0].is_zoned:
-        raise SchemaError("in_zone() takes date-times with offsets from UTC, and these have none: from_zone(zone) says where their clock hung")
+        raise SchemaError("in_zone() takes date-times with offsets from UTC, but these have none: from_zone(zone) gives them the offsets of a zone")
     return ZONED_DATETIME
 
 
@@ -162,7 +162,7 @@ def _infer_from_zone(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -
     """Return the zoned type; parameters: the name of the zone, what a repeated time is, what a skipped time is."""
     zone_named(parameters[0])
     if types[0].kind != DATETIME_KIND:
-        raise SchemaError(f"from_zone() takes date-times, and these are values of {types[0].kind}")
+        raise SchemaError(f"from_zone() takes date-times, not values of {types[0].kind}")
     return ZONED_DATETIME
 
 
@@ -171,7 +171,7 @@ def _compute_from_zone(arguments: Sequence[Argument], types: Sequence[ColumnType
     values = array_of(arguments[0], rows)
     numbers, mask = _known(values, types[0])
     if types[0].is_zoned and pc.struct_field(values, "offset").filter(values.is_valid()).null_count < rows - values.null_count:
-        raise ExecutionError("from_zone() takes date-times without offsets from UTC, and some have one: in_zone(zone) shows them in another zone")
+        raise ExecutionError("from_zone() takes date-times without offsets from UTC, but some have one: in_zone(zone) shows them in another zone")
     times = zone_named(name).instants_of(numbers)
     is_known = np.ones(rows, dtype=bool) if mask is None else ~mask
     missing = ~is_known
@@ -203,7 +203,7 @@ FARTHEST = 2**62
 def _infer_shift(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Return the type of the date-times; parameters: the name of a zone or None, and those of the shift."""
     if types[0].kind != DATETIME_KIND:
-        raise SchemaError(f"durations of the calendar move date-times, and these are values of {types[0].kind}")
+        raise SchemaError(f"durations of the calendar need date-times, not values of {types[0].kind}")
     return types[0]
 
 

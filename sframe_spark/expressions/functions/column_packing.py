@@ -198,7 +198,7 @@ define_function("pack_dict", _infer_dict, _compute_dict, _build_dict, by_arrow=_
 
 def _infer_text(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     if not types[0].is_encoded:
-        raise SchemaError(f"only lists and dicts of mixed values become VARIANTs, not {types[0]}")
+        raise SchemaError(f"only lists and dicts of mixed values can become VARIANTs, not {types[0]}")
     return STR
 
 

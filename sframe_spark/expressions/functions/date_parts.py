@@ -194,7 +194,7 @@ PARTS = (*BY_KEY, TIMEZONE)
 def _infer_part(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Return the type of the part; parameter: the name of the part."""
     if types[0].kind != DATETIME_KIND:
-        raise SchemaError(f"values of {types[0].kind} are no date-times: convert them with str_to_datetime() or astype(datetime.datetime) first")
+        raise SchemaError(f"values of {types[0].kind} are not date-times: convert them with str_to_datetime() or astype(datetime.datetime) first")
     return FLOAT if parameters[0] == TIMEZONE else BY_KEY[parameters[0]].result
 
 

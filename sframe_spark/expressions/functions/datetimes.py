@@ -346,9 +346,9 @@ class TimeFormat:
             groups.append(name)
             first = r"\D" if "{1,2}" in reads and not after[:1].isdigit() else "."
         if len(parts) > MAX_PARTS:
-            raise TimeFormatError(f"the format has {len(parts)} parts, and {MAX_PARTS} are the most: {form[:60]!r}...")
+            raise TimeFormatError(f"the format has {len(parts)} parts, but at most {MAX_PARTS} are allowed: {form[:60]!r}...")
         if not groups:
-            raise TimeFormatError(f"the format {form!r} has no directive such as %Y: nothing would be read")
+            raise TimeFormatError(f"the format {form!r} has no directive such as %Y")
         # Each part is followed by the next part or by the end of the string.
         pattern = ""
         for before, group in reversed(patterns):
@@ -490,7 +490,7 @@ _COMMON_FORMATS = ("%Y-%m-%dT%H:%M:%S%F", "%Y-%m-%d %H:%M:%S%F", "%Y%m%dT%H%M%S%
 def _infer_parsed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Return the type of the result; parameter: the format."""
     if types[0].kind != STR_KIND:
-        raise SchemaError(f"str_to_datetime() takes texts, and these are values of {types[0].kind}")
+        raise SchemaError(f"str_to_datetime() takes texts, not values of {types[0].kind}")
     return ZONED_DATETIME if "ZP" in TimeFormat.of(parameters[0]).groups else DATETIME
 
 
@@ -533,7 +533,7 @@ def _require(is_valid: np.ndarray, texts: pa.Array, form: str, advises: bool) ->
         row = int(np.argmin(is_valid))
         text = texts[row].as_py()
         other = _format_of(text, form) if advises else None
-        advice = "give another format, or clean the texts with apply() first" if other is None else f"the format {other!r} reads it"
+        advice = "use another format, or clean the texts with apply() first" if other is None else f"the format {other!r} reads it"
         raise DateFormatError(brief(text), f"{form!r}: {advice}", row)
 
 
@@ -555,7 +555,7 @@ define_function("moment_of_text", _infer_parsed, _compute_parsed, may_fail=True)
 def _infer_formatted(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Return the type of the result; parameter: the format."""
     if types[0].kind != DATETIME_KIND:
-        raise SchemaError(f"datetime_to_str() takes date-times, and these are values of {types[0].kind}: astype(str) makes texts of them")
+        raise SchemaError(f"datetime_to_str() takes date-times, not values of {types[0].kind}: use astype(str)")
     return STR
 
 

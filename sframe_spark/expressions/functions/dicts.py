@@ -30,7 +30,7 @@ ITEM_TYPES = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
 
 def _require_dicts(types: Sequence[ColumnType]) -> None:
     if types[0].kind != DICT_KIND:
-        raise UnsupportedOperationError(f"values of {types[0].kind} have no keys: this takes a column of dicts")
+        raise UnsupportedOperationError(f"values of {types[0].kind} have no keys: a column of dicts is needed")
 
 
 def _infer_list(side: str) -> Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]:
@@ -133,8 +133,8 @@ def class_of_key(key: Any) -> str:
 
 
 def _unlike(key: Any, requested: Any) -> UnsupportedOperationError:
-    what = f"the dicts have keys such as {brief(key)} ({type(key).__name__}), and {brief(requested)} is a {type(requested).__name__}"
-    return UnsupportedOperationError(f"{what}: look for keys of their class")
+    what = f"the dicts have keys such as {brief(key)} ({type(key).__name__}), but {brief(requested)} is a {type(requested).__name__}"
+    return UnsupportedOperationError(f"{what}: search for keys of their class")
 
 
 def native_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:

@@ -37,7 +37,7 @@ from sframe_spark.values.tagged_json_display_and_canonical_text import canonical
 def _infer_length(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     if types[0].kind in (LIST_KIND, ARRAY_KIND, DICT_KIND):
         return INT
-    raise SchemaError(f"values of {types[0].kind} have no items to count: item_length takes list, array or dict")
+    raise SchemaError(f"values of {types[0].kind} have no items to count: item_length() takes list, array or dict")
 
 
 def _compute_length(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
@@ -125,10 +125,10 @@ def _slice_native(values: pa.Array, column_type: ColumnType, start: int, end: in
 def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Return the type of the result; parameters: start, stop and step of a Python slice."""
     if parameters[2] == 0:
-        raise InvalidArgumentError("the step of a slice is not zero")
+        raise InvalidArgumentError("the step of a slice must not be zero")
     if types[0].kind in (STR_KIND, LIST_KIND, ARRAY_KIND):
         return types[0]
-    raise SchemaError(f"values of {types[0].kind} have no slices: element_slice takes str, list or array")
+    raise SchemaError(f"values of {types[0].kind} have no slices: element_slice() takes str, list or array")
 
 
 def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
@@ -192,10 +192,10 @@ def _infer_slots(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     Parameter: the keys of a dict, or positions in a list.
     """
     if types[0].kind not in (LIST_KIND, ARRAY_KIND, DICT_KIND):
-        raise SchemaError(f"values of {types[0].kind} have no items: this takes lists, arrays or dicts")
+        raise SchemaError(f"values of {types[0].kind} have no items: lists, arrays or dicts are needed")
     item = item_type(types[0])
     if types[0].kind != DICT_KIND and not all(isinstance(position, int) for position in parameters[0]):
-        raise SchemaError(f"places in lists are ints, and one of {parameters[0]!r:.80} is none")
+        raise SchemaError(f"positions in lists must be ints, but one of {parameters[0]!r:.80} is not")
     if types[0].kind == DICT_KIND and item is not None:
         native_keys(types[0], parameters[0])
     return ARRAY if types[0].kind == ARRAY_KIND else list_of(item or STR)
@@ -337,7 +337,7 @@ def _as_requested(value: Any, requested: ColumnType) -> Any:
     try:
         return construct_value(value, requested.kind)
     except SchemaError:
-        raise ExecutionError(f"{brief(value)} is no {requested.kind}: give unpack() another class for its column; str takes every value") from None
+        raise ExecutionError(f"{brief(value)} is not {requested.kind}: use another class for its column in unpack(); str takes every value") from None
 
 
 def _build_slot(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:

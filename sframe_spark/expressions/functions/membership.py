@@ -39,7 +39,7 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     classes = set(map(type, values))
     families = {family_of(python_class) for python_class in classes}
     if families and families <= NUMBERS and not types[0].is_numeric:
-        raise UnsupportedOperationError(f"a column of {types[0].kind} holds no numbers to look for")
+        raise UnsupportedOperationError(f"a column of {types[0].kind} does not contain numbers to search for")
     for value in values if any(issubclass(python_class, int) for python_class in classes) and not _are_numbers_of_64_bits(values) else ():
         if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
             # Raise now for an int beyond the largest float: plans are printed, and Python does not print such ints.

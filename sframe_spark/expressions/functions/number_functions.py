@@ -376,7 +376,7 @@ _DIGITS_OF_INTS = 19
 def _infer_round(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Return the type of the result, which is that of the numbers. Parameter: the number of digits after the point; tens and so on if negative."""
     if type(parameters[0]) is not int:
-        raise InvalidArgumentError(f"digits is the number of digits after the point, an int, not {parameters[0]!r:.60}")
+        raise InvalidArgumentError(f"digits must be the number of digits after the point, an int, not {parameters[0]!r:.60}")
     if types[0].is_numeric or types[0].kind == ARRAY_KIND:
         return types[0].of_values
     raise unsupported("round", types)

@@ -430,9 +430,9 @@ def _fill_value(column_type: ColumnType, value: Any) -> Any:
         # plain() would make a float of an int beyond 64 bits.
         value = value if column_type == INT and isinstance(value, int) else plain(value)
         if value is None and column_type.kind != STR_KIND:
-            raise SchemaError("None fills nothing: pass a value")
+            raise SchemaError("the fill value must not be None: pass a value")
         if isinstance(value, list) and column_type.kind in (ARRAY_KIND, NDARRAY_KIND):
-            raise SchemaError("an array holds numbers, and at least one that says so: pass an array.array")
+            raise SchemaError("the numbers of an empty array have no type: pass an array.array")
         return construct_value(value, column_type.kind)
     except SFrameError as error:
         raise FillValueError(f"missing values of a column of {column_type.kind} cannot be filled with {brief(value)}: {error}") from error

@@ -57,7 +57,9 @@ class FunctionTable(dict[str, Entry]):
             If the name is not an identifier, or another entry has it.
         """
         if not isinstance(entry.name, str) or not entry.name.isidentifier():
-            raise errors.InvalidArgumentError(f"a {self.kind} is named as variables are, by letters, digits and underscores, not {entry.name!r:.80}")
+            raise errors.InvalidArgumentError(
+                f"the name of a {self.kind} must consist of letters, digits and underscores, like that of a variable, got {entry.name!r:.80}"
+            )
         holder = self.get(entry.name)
         if holder is not None and (entry.name in self._built_in or location_of(holder.infer) != location_of(entry.infer)):
             raise errors.InvalidArgumentError(f"the name {entry.name!r} is taken by {self._holder(holder)}: choose another name")
@@ -101,14 +103,14 @@ class FunctionTable(dict[str, Entry]):
             If the entry was sent to this worker, but could not be loaded.
         """
         if not isinstance(name, str):
-            raise errors.InvalidArgumentError(f"a {self.kind} goes by its name, a text, not by {name!r:.80}")
+            raise errors.InvalidArgumentError(f"a {self.kind} is given by its name, a text, not by {name!r:.80}")
         result = self.get(name)
         if result is not None:
             return result
         if name in self._unloaded:
             packed = self._unloaded[name]
             if isinstance(packed, str):
-                raise errors.ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {packed}")
+                raise errors.ExecutionError(f"the {self.kind} {name!r} could not be sent to other Python processes: {packed}")
             self[name] = load_function(*packed)
             return self[name]
         load_plugins()
@@ -116,7 +118,7 @@ class FunctionTable(dict[str, Entry]):
             return self[name]
         near = errors.near_names(name, self)
         meant = f": did you mean {errors.listed(near)}?" if near else "."
-        known = "One of a plug-in is known once its module is imported"
+        known = "Those of a plug-in are known once its module is imported"
         raise errors.InvalidArgumentError(f"no {self.kind} is named {name!r:.80}{meant} {known}{hint_of_left_out(self.kind, name)}")
 
     def inferred(self, name: str, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -139,7 +141,7 @@ class FunctionTable(dict[str, Entry]):
             arguments = f"{len(types)} argument{'' if len(types) == 1 else 's'} ({', '.join(map(str, types))})"
             raise errors.SchemaError(f"the {self.kind} {name!r} does not take {arguments}: {str(error).splitlines()[-1]}") from error
         if not isinstance(result, ColumnType):
-            raise errors.SchemaError(f"the {self.kind} {name!r} infers {result!r:.80}: it gives a column type, such as INT or types[0]")
+            raise errors.SchemaError(f"the {self.kind} {name!r} infers {result!r:.80}: it must return a column type, such as INT or types[0]")
         return result
 
     def received(self, packed_functions: PackedFunctions) -> FunctionTable[Entry]:
@@ -425,17 +427,20 @@ def require_taken(function: ScalarFunction, arguments: Sequence[Argument], types
 def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:
     """Check a kernel's result and cast it to the physical type of the inferred type."""
     if not isinstance(result, pa.Array):
-        raise errors.SchemaError(f"the kernel of the scalar function {name!r} gave a {type(result).__name__}: it gives an Arrow array or scalar")
+        raise errors.SchemaError(
+            f"the kernel of the scalar function {name!r} returned a {type(result).__name__}: it must return an Arrow array or scalar"
+        )
     if len(result) != rows:
         raise errors.LengthMismatchError(
-            f"the kernel of the scalar function {name!r} gave {len(result):,} values for {rows:,} row{'' if rows == 1 else 's'}: it gives one a row"
+            f"the kernel of the scalar function {name!r} returned {len(result):,} values for {rows:,} row{'' if rows == 1 else 's'}: it must "
+            f"return one per row"
         )
     if result.type.equals(column_type.physical):
         return result
     try:
         return result.cast(column_type.physical)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        what = f"the kernel of the scalar function {name!r} gave Arrow's {result.type}, which is not the {column_type} that it infers"
+        what = f"the kernel of the scalar function {name!r} returned Arrow's {result.type}, which is not the {column_type} that it infers"
         raise errors.SchemaError(f"{what} ({str(error).splitlines()[0]}): cast it, or infer another type") from error
 
 
@@ -457,7 +462,7 @@ class WithKernel:
         """Return a plug-in's column with a check that makes the query fail if the column does not have the inferred type."""
         what = f"the Spark expression of the scalar function {self.name!r} is"
         if type(expression).__name__ != "Column":
-            raise errors.SchemaError(f"{what} a {type(expression).__name__}: it is a column, or None")
+            raise errors.SchemaError(f"{what} a {type(expression).__name__}: it must be a column, or None")
         column_type = FUNCTIONS.inferred(self.name, types, parameters)
         if column_type not in (INT, FLOAT, STR, ARRAY):
             # Spark refuses what makes several rows of one, such as an explosion, within another expression, and drops the condition.
@@ -479,9 +484,9 @@ def unsupported(operation: str, types: Sequence[ColumnType]) -> errors.Unsupport
     if {INT_KIND, FLOAT_KIND, STR_KIND}.issuperset(kinds):
         advice = "convert with astype first, as in sf['a'].astype(float), or astype(str) for texts"
     elif set(kinds) == {DATETIME_KIND, STR_KIND}:
-        advice = "a text becomes a date-time by str_to_datetime(), and a date-time is written as datetime.datetime(2024, 1, 31)"
+        advice = "convert texts with str_to_datetime(), and write a date-time as datetime.datetime(2024, 1, 31)"
     else:
-        advice = "apply() calls a function of yours for each value, or for each row of a frame"
+        advice = "apply() calls your own function for each value, or for each row of a frame"
     return errors.UnsupportedOperationError(f"{operation} is not defined for {' and '.join(kinds)}; {advice}")
 
 

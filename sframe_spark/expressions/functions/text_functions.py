@@ -84,17 +84,17 @@ def _require_text(what: str, value: Any, may_be_empty: bool = True) -> None:
         raise InvalidArgumentError(f"{what} is a text, not {value!r:.60}")
     require_unicode_values([value])
     if not value and not may_be_empty:
-        raise InvalidArgumentError(f"{what} is not empty")
+        raise InvalidArgumentError(f"{what} must not be empty")
 
 
 def _require_number(what: str, value: Any) -> None:
     if type(value) is not int:
-        raise InvalidArgumentError(f"{what} is an int, not {value!r:.60}")
+        raise InvalidArgumentError(f"{what} must be an int, not {value!r:.60}")
 
 
 def _require_width(width: Any) -> None:
     if type(width) is not int or width > MAX_BYTES:
-        raise InvalidArgumentError(f"the width of padded texts is an int up to {MAX_BYTES:,}, not {width!r:.60}")
+        raise InvalidArgumentError(f"the width of padded texts must be an int up to {MAX_BYTES:,}, not {width!r:.60}")
 
 
 def _require_pattern(pattern: Any) -> None:
@@ -104,18 +104,18 @@ def _require_pattern(pattern: Any) -> None:
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
         advice = "regular expressions are RE2's, without look-around and back references; apply() takes those of Python's re"
-        raise InvalidArgumentError(f"{pattern!r:.80} is no regular expression ({reason}): {advice}") from None
+        raise InvalidArgumentError(f"{pattern!r:.80} is not a regular expression ({reason}): {advice}") from None
 
 
 def _check_search(part: Any, is_pattern: bool) -> None:
     if is_pattern:
         _require_pattern(part)
     else:
-        _require_text("what is searched", part)
+        _require_text("the text to search for", part)
 
 
 def _check_part(part: Any) -> None:
-    _require_text("what is searched", part)
+    _require_text("the text to search for", part)
 
 
 def _check_characters(characters: Any) -> None:
@@ -125,18 +125,18 @@ def _check_characters(characters: Any) -> None:
 
 def _check_parts(parts: Any) -> None:
     for part in parts:
-        _require_text("what texts begin or end with", part)
+        _require_text("the prefix or suffix", part)
 
 
 def _check_replace(old: Any, new: Any, count: Any, is_pattern: bool) -> None:
     _check_search(old, is_pattern)
-    _require_text("the text that is put in", new)
+    _require_text("the replacement", new)
     if count is not None:
         _require_number("count", count)
     if not is_pattern:
         return
     if count is not None:
-        raise InvalidArgumentError("a regular expression replaces all that it finds: leave count out")
+        raise InvalidArgumentError("a regular expression replaces all matches: omit count")
     try:
         pc.replace_substring_regex(pa.array([""]), old, new)
     except pa.ArrowInvalid as error:
@@ -162,7 +162,7 @@ def _check_extract(pattern: Any, group: Any) -> None:
     if not 0 <= group <= len(names):
         raise InvalidArgumentError(f"{pattern!r:.80} has no group {group}: groups are counted from 1 in the order of their parentheses, and 0 is all")
     if len(set(names)) < len(names):
-        raise InvalidArgumentError(f"two groups of {pattern!r:.80} have one name: each has a name of its own, or none")
+        raise InvalidArgumentError(f"two groups of {pattern!r:.80} have the same name: give each its own name, or none")
 
 
 def _check_like(pattern: Any, ignores_case: bool) -> None:
@@ -669,9 +669,9 @@ def _define(line: TextFunction) -> None:
             line.check(*parameters)
         if line.takes == TEXTS and types[0] != TEXTS:
             advice = "apply() joins others" if types[0].kind == LIST_KIND else "split() makes lists of texts"
-            raise SchemaError(f"str.{line.name}() joins the items of lists of texts, and these are values of {types[0]}: {advice}")
+            raise SchemaError(f"str.{line.name}() joins the items of lists of texts, not values of {types[0]}: {advice}")
         if line.takes == STR and types[0].kind != STR_KIND:
-            raise SchemaError(f"str.{line.name}() takes texts, and these are values of {types[0].kind}: convert them with astype(str) first")
+            raise SchemaError(f"str.{line.name}() takes texts, not values of {types[0].kind}: convert them with astype(str) first")
         return line.result
 
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
@@ -695,12 +695,12 @@ def _infer_pad(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Colu
     """Return the type of the result. Parameters: the width in characters, the side on which fill characters are added, and the fill character."""
     width, side, fill = parameters
     if types[0].kind != STR_KIND:
-        raise SchemaError(f"values of {types[0].kind} are not padded: convert them with astype(str) first")
+        raise SchemaError(f"values of {types[0].kind} cannot be padded: convert them with astype(str) first")
     _require_width(width)
     if not isinstance(side, str) or side not in _KERNELS:
-        raise InvalidArgumentError(f"texts are padded on the side 'left', 'right' or 'both', not {side!r:.60}")
+        raise InvalidArgumentError(f"texts can be padded on the side 'left', 'right' or 'both', not {side!r:.60}")
     if not isinstance(fill, str) or len(fill) != 1:
-        raise InvalidArgumentError(f"texts are padded with one character, not with {fill!r:.60}")
+        raise InvalidArgumentError(f"texts can be padded with one character, not with {fill!r:.60}")
     require_unicode_values([fill])
     return STR
 

@@ -60,7 +60,7 @@ def like_tokens(pattern: str) -> list[str]:
     tokens: list[str] = []
     for part in re.findall(r"\\.|.|\\", pattern, re.DOTALL):
         if part[0] == "\\" and part[1:] not in ("%", "_", "\\"):
-            raise InvalidArgumentError(f"in the LIKE pattern {pattern!r:.80} a backslash is before %, _ or another backslash only")
+            raise InvalidArgumentError(f"in the LIKE pattern {pattern!r:.80} a backslash may only stand before %, _ or another backslash")
         if part in ("%", "_"):
             tokens.append(part)
         elif tokens and tokens[-1][0] == "\\":

@@ -20,7 +20,7 @@ from sframe_spark.values.datetimes import timestamp_text
 def _infer_start(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Return the int type; parameter: the longest distance within a session, in the unit of the times."""
     if not types[0].is_numeric and types[0].kind != DATETIME_KIND:
-        raise SchemaError(f"sessions are of times of int, float or datetime, not of {types[0].kind}")
+        raise SchemaError(f"sessions need times of int, float or datetime, not of {types[0].kind}")
     if types[0] != types[1]:
         raise SchemaError(f"sessions compare times of one type, not {types[0]} and {types[1]}")
     return INT

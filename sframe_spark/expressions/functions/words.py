@@ -102,8 +102,8 @@ def documents_of(values: pa.Array, column_type: ColumnType) -> Documents:
 
 def _not_texts(kind: str) -> SchemaError:
     if kind == LIST_KIND:
-        return SchemaError("a document that is a list is of texts only: leave out its missing and other items with apply()")
-    return SchemaError("a document that is a dict has texts as keys and numbers as values: change others with apply()")
+        return SchemaError("a document that is a list must contain texts only: remove missing and other items with apply()")
+    return SchemaError("a document that is a dict must have texts as keys and numbers as values: convert others with apply()")
 
 
 def _lists(known: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, pa.Array, None]:
@@ -228,7 +228,7 @@ def _require_documents(what: str, types: Sequence[ColumnType], kinds: Sequence[s
     if types[0].kind not in kinds:
         names = {STR_KIND: "texts", LIST_KIND: "lists of texts", DICT_KIND: "dicts from texts to numbers"}
         expected = " or ".join([", ".join(names[kind] for kind in kinds[:-1]), names[kinds[-1]]] if len(kinds) > 1 else [names[kinds[0]]])
-        raise UnsupportedOperationError(f"{what} of {types[0].kind} cannot be made: documents are {expected}")
+        raise UnsupportedOperationError(f"{what} of {types[0].kind} cannot be computed: documents must be {expected}")
 
 
 _ALL_KINDS = (STR_KIND, LIST_KIND, DICT_KIND)

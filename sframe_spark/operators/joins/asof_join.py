@@ -243,7 +243,7 @@ class AsofJoin(NearKeys):
         check_keys(left[0], right[self.on])
         for a, b in zip(left[1 : 1 + len(self.by)], [right[position] for position in self.by], strict=True):
             if a != b or a.kind not in GROUPS:
-                raise SchemaError(f"rows cannot be grouped by columns of {a} and {b}: both must be of one type, {', '.join(GROUPS)}")
+                raise SchemaError(f"rows cannot be grouped by columns of {a} and {b}: both must have the same type, {', '.join(GROUPS)}")
         return (*[left[position] for position in self.kept], *[right[position] for position in self.values])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:

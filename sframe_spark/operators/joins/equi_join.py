@@ -80,7 +80,7 @@ class EquiJoin(Operator):
             If the kind of join is unknown, there is no key, the numbers of keys differ, or the types of a pair of keys differ.
         """
         if self.how not in KINDS:
-            raise SchemaError(f"a join is one of {', '.join(KINDS)}, not {self.how!r}")
+            raise SchemaError(f"a join must be one of {', '.join(KINDS)}, not {self.how!r}")
         if not self.left_keys or len(self.left_keys) != len(self.right_keys):
             raise SchemaError(f"a join of {len(self.left_keys)} left and {len(self.right_keys)} right key(s): it needs as many, and one at least")
         left, right = inputs[0].schema, inputs[1].schema
@@ -88,7 +88,7 @@ class EquiJoin(Operator):
         require_columns(right, self.right_keys)
         for a, b in zip(self.left_keys, self.right_keys, strict=True):
             if left[a] != right[b]:
-                raise SchemaError(f"keys of type {left[a]} and {right[b]} are of no join")
+                raise SchemaError(f"keys of type {left[a]} and {right[b]} cannot be joined")
         return left + tuple(right[position] for position in self.right_values(len(right)))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:

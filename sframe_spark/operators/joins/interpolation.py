@@ -120,7 +120,7 @@ class Interpolation(NearKeys):
         if not schema[self.value].is_numeric:
             raise SchemaError(f"interpolation takes numbers, not values of type {schema[self.value].kind}")
         if schema[self.on] != INT:
-            raise SchemaError(f"row numbers are ints, not values of type {schema[self.on].kind}")
+            raise SchemaError(f"row numbers must be ints, not values of type {schema[self.on].kind}")
         for position in (self.along, self.along if self.measure is None else self.measure):
             check_keys(schema[position], inputs[1].schema[position], "interpolation")
         if any(schema[position] != inputs[1].schema[position] for position in self._searched):

@@ -126,7 +126,7 @@ class IntervalJoin(ExpandingOperator):
             check_keys(first, other)
         for a, b in zip(self.left_by, self.right_by, strict=True):
             if left[a] != right[b] or left[a].kind not in GROUPS:
-                raise SchemaError(f"rows cannot be grouped by columns of {left[a]} and {right[b]}: both must be of one type, {', '.join(GROUPS)}")
+                raise SchemaError(f"rows cannot be grouped by columns of {left[a]} and {right[b]}: both must have the same type, {', '.join(GROUPS)}")
         return (*left, *(right[position] for position in self.values))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:

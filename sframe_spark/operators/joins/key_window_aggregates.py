@@ -259,7 +259,7 @@ class KeyWindow(NearKeys):
         check_keys(left[on], right[self.on])
         for a, b in zip(by, self.by, strict=True):
             if left[a] != right[b]:
-                raise SchemaError(f"rows cannot be grouped by columns of {left[a]} and {right[b]}: both must be of one type")
+                raise SchemaError(f"rows cannot be grouped by columns of {left[a]} and {right[b]}: both must have the same type")
         return (*[left[position] for position in self.kept], *[aggregation.infer(right) for aggregation in self.aggregations])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:

@@ -79,7 +79,7 @@ class MergeSorted(Operator):
             If the types differ.
         """
         if inputs[0].schema != inputs[1].schema:
-            raise LengthMismatchError("merge_sorted takes inputs of equal column types")
+            raise LengthMismatchError("merge_sorted() takes inputs of equal column types")
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:

@@ -133,6 +133,6 @@ def check_window(before: int | float | None, after: int | float | None) -> None:
     """
     for distance in (before, after):
         if distance is not None and distance != distance:
-            raise SchemaError(f"a distance between keys is a number, got {distance!r}")
+            raise SchemaError(f"a distance between keys must be a number, got {distance!r}")
     if before is not None and after is not None and before + after < 0:
         raise SchemaError(f"a window ends before it starts: it starts {before} before and ends {after} after its row")

@@ -146,7 +146,7 @@ def recorded_maximum(source: Source, block: RowBlock, column: int) -> tuple[bool
 # Limit of cached block columns: so many bytes, or one part in SHARE_OF_WORK of the memory for work if that is less. Each thread has its own cache.
 CACHE_BYTES, SHARE_OF_WORK = 128 * 1024 * 1024, 8
 
-OUT_OF_ORDER = "rows that are looked up are not in ascending order of the key; if assume_sorted() said so without a check, it is not true"
+OUT_OF_ORDER = "the rows to search are not in ascending order of the key; if assume_sorted() was used without a check, it was wrong"
 
 Value = TypeVar("Value")
 

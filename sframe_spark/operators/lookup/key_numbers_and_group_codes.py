@@ -97,7 +97,7 @@ def check_distances(*distances: int | float | None) -> None:
     """
     for distance in distances:
         if distance is not None and not distance >= 0:
-            raise SchemaError(f"a distance between keys is not negative, got {distance!r}")
+            raise SchemaError(f"a distance between keys must not be negative, got {distance!r}")
 
 
 def compare_as_float(left: ColumnType, right: ColumnType) -> bool:

@@ -52,7 +52,7 @@ class KindTable(Generic[Kind]):
         given: Any = kind.suffixes
         if isinstance(given, str) or not all(isinstance(suffix, str) and suffix.startswith(".") for suffix in given):
             raise PlanInvariantError(
-                f"the suffixes of the {self.word} {kind.name!r} are a tuple of texts that begin with a dot, not {kind.suffixes!r:.80}"
+                f"the suffixes of the {self.word} {kind.name!r} must be a tuple of texts that begin with a dot, not {kind.suffixes!r:.80}"
             )
         # A class that is defined again, as when a cell of a notebook runs again, takes the place of its earlier version.
         before = self._kinds.get(kind.name)
@@ -68,7 +68,9 @@ class KindTable(Generic[Kind]):
                 taken = f"the suffix {common[0]!r} of the {self.word} {kind.name!r} is taken by the {self.word} {other.name!r}"
                 raise PlanInvariantError(f"{taken}{way_out}")
             if getattr(kind, "beginning", b"") and getattr(kind, "beginning", b"") == getattr(other, "beginning", b""):
-                raise PlanInvariantError(f"files of {kind.name!r} begin with the same bytes as those of {other.name!r}: nothing tells them apart")
+                raise PlanInvariantError(
+                    f"files of {kind.name!r} begin with the same bytes as those of {other.name!r}, so they cannot be distinguished"
+                )
         self._kinds[kind.name] = kind
         if not is_builtin(kind):
             record(self.word, kind.name, kind, lambda: self._remove(kind))
@@ -175,7 +177,7 @@ def require_options(kind: type[FileSource] | type[FileWriter], options: Mapping[
     for name in options:
         if name not in names and not takes_any:
             raise InvalidArgumentError(
-                f"files of the kind {kind.name} take no option {visible(name)!r:.80}: they take {listed(names, str) or 'none'}"
+                f"files of the kind {kind.name} have no option {visible(name)!r:.80}: they have {listed(names, str) or 'none'}"
             )
 
 

@@ -64,7 +64,7 @@ class RowSource:
 
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the types of the columns by name, in the order of the columns, such as ``{"time": INT, "value": FLOAT}``."""
-        raise PlanInvariantError(f"the source {type(self).__name__} does not say which columns it has: define columns()")
+        raise PlanInvariantError(f"the source {type(self).__name__} does not define its columns: define columns()")
 
     def length(self) -> int | None:
         """Return the number of rows; None, which is the default, if it is not known before all rows are read."""
@@ -115,7 +115,7 @@ class RowSource:
             Arrow tables or record batches, in order, with any number of rows each. What is yielded is used before the next is asked for, and no more
             is asked for when there are enough rows: a generator reads the least.
         """
-        raise PlanInvariantError(f"the source {type(self).__name__} does not read rows: define read()")
+        raise PlanInvariantError(f"the source {type(self).__name__} cannot read rows: define read()")
 
     # What FileSource knows of its file.
 

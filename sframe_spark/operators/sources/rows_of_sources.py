@@ -397,7 +397,7 @@ def require_sent_sources(root: PlannerNode) -> None:
         try:
             import_cloudpickle().dumps(source)
         except Exception as error:
-            advice = "open files, locks and connections are made in read(), not kept by the source"
+            advice = "open files, locks and connections in read() instead of keeping them in the source"
             raise ExecutionError(
                 f"the source {source.called()} cannot be read in other processes: it cannot be pickled ({error}): {advice}"
             ) from error

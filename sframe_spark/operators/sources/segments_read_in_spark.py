@@ -93,7 +93,7 @@ def read_by_tasks(
     scheme = manifest.directory.partition(":")[0]
     if not is_kept_by_spark(manifest.directory):
         LOG.info(
-            "this Spark has no file system for %s://, or not the one that was given, so tasks in Python read the rows of %s for it: slower",
+            "this Spark has no file system for %s://, or not the one that was given, so Python tasks read the rows of %s, which is slower",
             scheme,
             manifest.directory,
         )

@@ -66,7 +66,7 @@ class RollingRank(RowsBefore):
         require_columns(schema, [*self.keys, *self.columns])
         for column in self.columns:
             if not schema[column].is_numeric and schema[column].kind != DATETIME_KIND:
-                raise SchemaError(f"rolling_rank takes numbers or date-times, not values of type {schema[column].kind}")
+                raise SchemaError(f"rolling_rank() takes numbers or date-times, not values of type {schema[column].kind}")
         return (self._result,) * len(self.columns)
 
     @property

@@ -189,7 +189,7 @@ def text_of(path: Any) -> str:
         If it is empty, which would be the current directory.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise SchemaError(f"a path is a str, or an open file, got {type(path).__name__}; several paths are a list of them")
+        raise SchemaError(f"a path must be a str, or an open file, got {type(path).__name__}; several paths are a list of them")
     text = os.fsdecode(path)
     if not text:
         raise InvalidArgumentError("the path is empty: give the place to read from")

@@ -58,7 +58,7 @@ def test_a_frame_of_another_library_has_its_rows(library: str) -> None:
     assert frame.column_names() == ["a", "b"] and list(frame) == ROWS
 
 
-@pytest.mark.parametrize(("members", "advice"), [({}, "give a dict of columns"), ({"to_pandas": lambda self: FRAME}, "its to_pandas()")])
+@pytest.mark.parametrize(("members", "advice"), [({}, "pass a dict of columns"), ({"to_pandas": lambda self: FRAME}, "its to_pandas()")])
 def test_a_frame_of_an_unknown_library_is_refused_by_name(members: dict[str, Any], advice: str) -> None:
     with pytest.raises(errors.InvalidArgumentError) as refusal:
         SFrame(of_library("unheard", **members))

@@ -207,9 +207,9 @@ def test_what_else_spark_has_is_refused_by_its_class(spark: Any) -> None:
 
     df = spark.range(3)
     for given, name in ((df.groupBy("id"), "GroupedData"), (F.col("id"), "Column"), (spark, "SparkSession"), (df.schema, "StructType")):
-        with pytest.raises(SchemaError, match=rf"not made of pyspark\..*{name}: give a DataFrame"):
+        with pytest.raises(SchemaError, match=rf"cannot be made of pyspark\..*{name}: pass a DataFrame"):
             SFrame(given)
-    with pytest.raises(InvalidArgumentError, match="a stream has no last row"):
+    with pytest.raises(InvalidArgumentError, match="a frame cannot be made of a stream, which has no end"):
         SFrame(spark.readStream.format("rate").load())
     assert list(SFrame(Row(a=1, b=2))["X1"]) == [1, 2]
 
@@ -289,5 +289,5 @@ def test_a_python_without_our_packages_is_told_at_the_first_rows(spark: Any, tmp
     other = spark.newSession()
     other.conf.set(WORKER_PYTHON, str(bare))
     frame = SFrame(other.sql("select named_struct('p', 1, 'q', 'z') as s"))
-    with pytest.raises(NotSharedError, match=r"functions of ours need \w+ in the Python of Spark's workers: .*PYSPARK_PYTHON"):
+    with pytest.raises(NotSharedError, match=r"this package needs \w+ in the Python of Spark's workers: .*PYSPARK_PYTHON"):
         str(frame)

@@ -217,5 +217,5 @@ def test_a_session_of_the_users_with_settings_of_its_own(spark: Any, tmp_path: P
         assert SFrame(others.table("only_there")).to_spark().count() == 4
     assert SFrame(others.table("only_there")).groupby("text", {"s": aggregate.SUM("whole")})["s"].sum() == 6
     failing = SFrame(others.sql("SELECT cast(text AS int) AS x FROM only_there UNION ALL SELECT cast('no number' AS int)"))
-    with pytest.raises(SFrameError, match=r"looking at the first rows.*'no number' of the type"):
+    with pytest.raises(SFrameError, match=r"reading the first rows.*'no number' of the type"):
         str(failing)

@@ -109,7 +109,9 @@ def test_values_that_do_not_fit_the_type_found_are_told_when_they_are_read(spark
     df = spark.sql("SELECT if(id < 3000, parse_json('{}'), parse_json('[]')) AS v FROM range(0, 3500, 1, 1)").toDF(ODD_NAME)
     sf = SFrame(df)
     assert sf.column_types() == [dict] and "{}" in str(sf)
-    told = re.escape(f"column {ODD_NAME!r}: some of its VARIANTs are lists, where those that told its type were dicts: take the dicts out of it")
+    told = re.escape(
+        f"column {ODD_NAME!r}: some of its VARIANTs are lists, but the first ones, which determined its type, were dicts: take the dicts out of it"
+    )
     # A DataFrame of it is the user's own query, so Spark raises the error, which tells the same.
     with pytest.raises(PySparkException, match=told):
         sf.to_spark().collect()
@@ -130,7 +132,7 @@ def test_first_rows_settle_what_cannot_become_another_type(spark: Any) -> None:
     text = "SELECT if(id >= 4000, parse_json(concat('no JSON', id)), {first}) AS v FROM range(0, 8000, 1, 2)"
     assert SFrame(spark.sql(text.format(first="parse_json('[1]')"))).column_types() == [list]
     for first in ("parse_json('1')", "null"):
-        with pytest.raises(SFrameError, match=r"looking at the VARIANTs of a DataFrame: .*no JSON"):
+        with pytest.raises(SFrameError, match=r"reading the VARIANTs of a DataFrame: .*no JSON"):
             SFrame(spark.sql(text.format(first=first)))
 
 

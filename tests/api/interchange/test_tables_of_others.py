@@ -79,7 +79,7 @@ def test_a_row_of_spark_is_a_tuple() -> None:
 def test_a_connection_of_duckdb_is_told_what_gives_rows() -> None:
     import duckdb
 
-    with duckdb.connect() as connection, pytest.raises(InvalidArgumentError, match=r"give what its sql\(...\) returns"):
+    with duckdb.connect() as connection, pytest.raises(InvalidArgumentError, match=r"pass the result of its sql\(\.\.\.\)"):
         SFrame(connection.execute("select 1 as a"))
     with duckdb.connect() as connection:
         assert list(SFrame(connection.sql("select 1 as a"))) == [{"a": 1}]

@@ -279,7 +279,7 @@ def test_paths_that_are_none() -> None:
     for save in (sf.save, sf["a"].save):
         with pytest.raises(InvalidArgumentError, match="path is empty"):
             save("")
-        with pytest.raises(SchemaError, match=r"a path is a str.*got NoneType"):
+        with pytest.raises(SchemaError, match=r"a path must be a str.*got NoneType"):
             save(None)
     with pytest.raises(InvalidArgumentError, match="format must be 'binary', 'csv' or 'json'"):
         sf.save("/tmp/never", format="xml")

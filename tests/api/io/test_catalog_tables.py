@@ -183,9 +183,15 @@ def test_tables_of_others_need_an_order(database: str) -> None:
     ("statement", "told"),
     [
         ("INSERT INTO {} (n) VALUES (7)", "1 rows of table .* have no _sframe_row"),
-        ("INSERT INTO {} VALUES (7, 1)", "share numbers"),
+        ("INSERT INTO {} VALUES (7, 1)", "have the same number"),
         # Two numbers that are there twice, among those inserted alone.
-        *part([("INSERT OVERWRITE {} VALUES (7, 0), (8, 2), (9, 2)", "share numbers"), ("INSERT INTO {} VALUES (7, 9), (8, 9)", "share numbers")], 2),
+        *part(
+            [
+                ("INSERT OVERWRITE {} VALUES (7, 0), (8, 2), (9, 2)", "have the same number"),
+                ("INSERT INTO {} VALUES (7, 9), (8, 9)", "have the same number"),
+            ],
+            2,
+        ),
     ],
 )
 def test_rows_that_others_have_inserted_are_not_guessed_into_the_order(database: str, statement: str, told: str) -> None:
@@ -293,7 +299,7 @@ def test_two_that_append_at_one_time_are_told(database: str, monkeypatch: pytest
     monkeypatch.setattr(io_catalog_tables, "materialize", slow)
     with pytest.raises(StorageError, match="has 2 rows with the numbers of the 1 that were written: another program"):
         SFrame({"n": [7]}).to_table(name, mode="append")
-    with pytest.raises(StorageError, match="share numbers"):
+    with pytest.raises(StorageError, match="have the same number"):
         SFrame.from_table(name)
 
 

@@ -100,7 +100,7 @@ def test_rows_of_another_save_are_not_taken(rows: int, other: str, tmp_path: Pat
         return made
 
     monkeypatch.setattr(saved_frames, "save_node", overtaken)
-    with pytest.raises(ConcurrentSaveError, match=r"somebody else saved to .*rows meanwhile"):
+    with pytest.raises(ConcurrentSaveError, match=r"another program has saved to .*rows in the meantime"):
         frame.checkpoint(place)
     assert list(frame) == ROWS[:rows]
 

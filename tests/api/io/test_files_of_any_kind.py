@@ -143,7 +143,9 @@ def test_what_has_no_reader_is_told(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"no reader for .*x\.pdf: it is a PDF document; save the table in it as CSV"):
         SFrame.read(tmp_path / "x.pdf")
     (tmp_path / "x.bin").write_bytes(b"\x00\x01\x02")
-    with pytest.raises(StorageError, match=r"its suffix and its first bytes are those of no kind; name the kind by format=. There are arrow, "):
+    with pytest.raises(
+        StorageError, match=r"neither its suffix nor its first bytes match a known kind; name the kind with format=. There are " r"arrow, "
+    ):
         SFrame.read(tmp_path / "x.bin")
     with pytest.raises(StorageError, match="there is no file"):
         SFrame.read(tmp_path / "missing.arrow")
@@ -151,7 +153,7 @@ def test_what_has_no_reader_is_told(tmp_path: Path) -> None:
         SFrame.read(tmp_path / "x.bin", format="arow")
     with pytest.raises(InvalidArgumentError, match=r"no kind of files has the suffix of .*x\.zzz'"):
         SFrame(ROWS).write(tmp_path / "x.zzz")
-    with pytest.raises(InvalidArgumentError, match="files of the kind parquet are read without options, not with 'columns'"):
+    with pytest.raises(InvalidArgumentError, match="files of the kind parquet are read without options, got 'columns'"):
         SFrame.read(tmp_path / "x.parquet", columns=["a"])
     with pytest.raises(InvalidArgumentError, match="files of the kind csv are written whole"):
         SFrame(ROWS).write(tmp_path / "x.csv", parts=True)
@@ -271,11 +273,11 @@ def test_what_a_plugin_refuses_is_refused_before_work(tmp_path: Path) -> None:
     before = len(calls)
     with pytest.raises(InvalidArgumentError, match="one column of texts"):
         frame.write(tmp_path / "x.lines")
-    with pytest.raises(InvalidArgumentError, match="files of the kind text_lines take no option 'sufix': they take suffix"):
+    with pytest.raises(InvalidArgumentError, match="files of the kind text_lines have no option 'sufix': they have suffix"):
         SFrame({"text": ["a"]}).write(tmp_path / "x.lines", sufix="!")
-    with pytest.raises(InvalidArgumentError, match=r"files of the kind text_lines are not packed: leave '.gz' out of the name"):
+    with pytest.raises(InvalidArgumentError, match=r"files of the kind text_lines cannot be compressed: omit '.gz' from the name"):
         SFrame({"text": ["a"]}).write(tmp_path / "x.lines.gz")
-    with pytest.raises(InvalidArgumentError, match="take no option 'prefx': they take prefix"):
+    with pytest.raises(InvalidArgumentError, match="have no option 'prefx': they have prefix"):
         (tmp_path / "y.lines").write_bytes(b"#lines\n")
         SFrame.read(tmp_path / "y.lines", prefx="")
     assert len(calls) == before and os.listdir(tmp_path) == ["y.lines"]

@@ -119,7 +119,7 @@ def test_errors_name_the_object(tmp_path: Path) -> None:
         read_csv(file)
     with pytest.raises(StorageError, match="gave a list, neither bytes nor text"):
         read_csv(type("Lists", (), {"read": lambda self, size: [1]})())
-    with pytest.raises(SchemaError, match="a path is a str, or an open file, got int"):
+    with pytest.raises(SchemaError, match="a path must be a str, or an open file, got int"):
         read_csv(3)
 
 

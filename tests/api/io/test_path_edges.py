@@ -93,7 +93,7 @@ def test_parquet_is_read_from_paths_alone(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(InvalidArgumentError, match="the path is empty"):
         SFrame.read_parquet("")
     for given in (None, b"x.parquet", 5, [5], {"x.parquet"}):
-        with pytest.raises(SchemaError, match="a path is a str"):
+        with pytest.raises(SchemaError, match="a path must be a str"):
             SFrame.read_parquet(given)
     os.mkfifo("pipe")
     os.symlink("/nowhere", "link")

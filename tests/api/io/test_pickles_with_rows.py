@@ -133,5 +133,5 @@ def test_rows_of_other_types_than_told_are_no_rows() -> None:
     batch = pa.record_batch({"0": ["a"]})
     with pa.ipc.new_stream(stream, batch.schema) as writer:
         writer.write_batch(batch)
-    with pytest.raises(TypeError, match="not of the types"):
+    with pytest.raises(TypeError, match="do not have the types"):
         restored_rows("sarray", None, (INT,), stream.getvalue().to_pybytes())

@@ -71,7 +71,7 @@ READING: dict[str, Callable[[str], Any]] = {"load": load_sframe, "frame": SFrame
 # Where nobody can save anything; the words that say so.
 NO_PLACES = {
     "https://h/frame": "read only",
-    "s3://": "names no bucket",
+    "s3://": "does not name a bucket",
     "s3://user:secret@bucket/frame": "holds a password",
     "s3://bucket/a/../frame": "goes up",
     "s3://bucket/a*": "in it",

@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_told_with_its_column_and_row(conn: Any, monkeypatc
     with pytest.raises(SchemaError, match=r"column 'n', row 1: .*column_type_hints=\{'n': str\}"):
         SFrame.from_sql(conn, asked, cursor_arraysize=1)
     assert list(SFrame.from_sql(conn, asked, column_type_hints={"n": str})["n"]) == ["1", "9223372036854775808"]
-    with pytest.raises(SchemaError, match=r"column 'v', row 0: .*no int"):
+    with pytest.raises(SchemaError, match=r"column 'v', row 0: .*not int"):
         SFrame.from_sql(conn, "select 1.5::double as v", column_type_hints=int)
     with pytest.warns(InexactDecimalWarning, match="v"):
         SFrame.from_sql(conn, f"select {LARGE}.25::decimal(38, 2) as v")
@@ -181,7 +181,7 @@ class TestAdbc:
         assert list(SFrame.from_sql(adbc, "select n from t where n > ?", params=[1])["n"]) == [2]
         frame[:1].to_sql(adbc, "t", if_exists="replace")
         assert SFrame.from_sql(adbc, "select * from t").num_rows() == 1
-        with pytest.raises(InvalidArgumentError, match="gives no rows"):
+        with pytest.raises(InvalidArgumentError, match="returns no rows"):
             SFrame.from_sql(adbc, "delete from t where 0")
 
     @pytest.mark.parametrize("commits_each", [False, True])

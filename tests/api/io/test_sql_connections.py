@@ -119,7 +119,7 @@ async def _later(self: Any, *given: Any) -> None:
     [
         ("ann:secret@host/shop", "not str: connect with the library"),
         ("jdbc:postgresql://host/shop", r"read_jdbc\(\)"),
-        (made("sqlalchemy.ext.asyncio", connect=_later), "whose calls return when they are done"),
+        (made("sqlalchemy.ext.asyncio", connect=_later), "is not a synchronous engine"),
         (made("asyncpg", cursor=lambda self: None, commit=_later), "is asynchronous"),
         (made("other", cursor=_later), "is asynchronous"),
         (None, "DB-API"),
@@ -175,6 +175,6 @@ def test_a_database_without_cursors_at_the_server(has_cursors: bool, is_open: bo
         assert len(SFrame.from_sql(conn, "select a from t")) == 300
         assert log == (["sframe_rows"] if has_cursors else ["sframe_rows", "rolled back", None])
     log.clear()
-    with pytest.raises(ValueError, match="gives no rows"):
+    with pytest.raises(ValueError, match="returns no rows"):
         SFrame.from_sql(conn, "insert into t values (1, 'x')")
     assert log == [None]

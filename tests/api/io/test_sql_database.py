@@ -89,9 +89,9 @@ def test_all_rows_are_inserted_or_none(conn: sqlite3.Connection) -> None:
 
 def test_what_databases_do_not_take_is_refused(conn: sqlite3.Connection) -> None:
     for value in ([1, "a"], {"a": 1}, [1.5, 2]):
-        with pytest.raises(TypeError, match="which databases do not take"):
+        with pytest.raises(TypeError, match="which databases do not accept"):
             SFrame({"a": [value]}).to_sql(conn, "t")
-    with pytest.raises(ValueError, match="gives no rows"):
+    with pytest.raises(ValueError, match="returns no rows"):
         SFrame.from_sql(conn, "delete from t where 0")
     with pytest.raises(RuntimeError, match="several columns are named 'a'"):
         SFrame.from_sql(conn, "select a, a from t")

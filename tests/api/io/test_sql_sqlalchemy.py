@@ -63,9 +63,9 @@ def test_rows_both_ways(kind: str, address: str, engine: Any) -> None:
     SFrame({"other": [1]}).to_sql(conn, "t", if_exists="replace")
     SFrame({"any": [2]}).to_sql(conn, "t", use_exact_column_names=False)
     assert list(SFrame.from_sql(conn, "select other from t")["other"]) == [1, 2]
-    with pytest.raises(InvalidArgumentError, match="has 1 columns, and the frame 4"):
+    with pytest.raises(InvalidArgumentError, match="has 1 columns, but the frame has 4"):
         frame.to_sql(conn, "t", use_exact_column_names=False)
-    with pytest.raises(InvalidArgumentError, match="gives no rows"):
+    with pytest.raises(InvalidArgumentError, match="returns no rows"):
         SFrame.from_sql(conn, "delete from t")
     assert count(address) == 2
 

@@ -144,7 +144,7 @@ def test_date_times_with_an_offset_have_a_type_of_their_own() -> None:
 
 def test_values_are_refused_before_a_table_is_made(conn: Any) -> None:
     for wrong in ({"n": [[1, "a"]]}, {"n": [{"a": 1}]}, {"n": [[1.5]]}):
-        with pytest.raises(SchemaError, match="databases do not take"):
+        with pytest.raises(SchemaError, match="databases do not accept"):
             SFrame(wrong).to_sql(conn, "t")
     for request in ({"if_exists": "never"}, {"if_exists": None}):
         with pytest.raises(InvalidArgumentError, match="if_exists is one of"):

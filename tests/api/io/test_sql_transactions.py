@@ -217,7 +217,7 @@ def test_the_error_of_the_database_is_raised_and_not_that_of_taking_back(tmp_pat
         conn.cursor().execute("create table t(a integer unique)")
         with pytest.raises(sqlite3.IntegrityError, match="UNIQUE") as told:
             SFrame(BAD).to_sql(conn, "t")
-        assert "connection lost" in told.value.__notes__[0] and "look whether" in told.value.__notes__[0]
+        assert "connection lost" in told.value.__notes__[0] and "check whether" in told.value.__notes__[0]
         # To switch it back would commit what waits.
         assert conn.autocommit is False
 

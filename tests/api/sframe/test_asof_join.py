@@ -69,9 +69,9 @@ def test_several_frames_at_once() -> None:
         ({"on": None, "left_on": "t", "right_on": "nope"}, KeyError, "nope"),
         ({"skip_missing": 1}, TypeError, "skip_missing is True or False"),
         ({"keep_time": "yes"}, TypeError, "keep_time is True or False"),
-        ({"suffix": 3}, TypeError, "suffix is a text"),
+        ({"suffix": 3}, TypeError, "suffix must be a text"),
         ({"suffix": ["_a", "_b"]}, ValueError, r"suffix: 2 for 1 frame"),
-        ({"suffix": "", "keep_time": True}, TypeError, "suffix is a text"),
+        ({"suffix": "", "keep_time": True}, TypeError, "suffix must be a text"),
         ({"tolerance": "every"}, TypeError, "tolerance"),
     ],
 )

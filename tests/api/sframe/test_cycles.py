@@ -127,7 +127,7 @@ def test_bad_arguments_are_refused_before_work() -> None:
         sf.groupby_runs("t", aggregate.SUM("nothing"))
     with pytest.raises(ValueError, match="at least one column"):
         sf.groupby_runs([])
-    with pytest.raises(RuntimeError, match="there twice"):
+    with pytest.raises(RuntimeError, match="occurs twice"):
         sf.groupby_runs("t", {"t": aggregate.COUNT()})
     with pytest.raises(RuntimeError, match="already"):
         sf.add_columns_by_cycle(numbered, "t", "t")

@@ -153,15 +153,15 @@ def test_times_that_go_backwards_are_told() -> None:
     ("call", "error", "text"),
     [
         (lambda sf: sf.sessions("x", gap=1), KeyError, "no column is named 'x'"),
-        (lambda sf: sf.sessions("k", gap=1), TypeError, "column 'k' of type str holds no times"),
+        (lambda sf: sf.sessions("k", gap=1), TypeError, "column 'k' of type str does not hold times"),
         (lambda sf: sf.sessions("t", gap="1d"), TypeError, "a key of type int takes a number"),
-        (lambda sf: sf.sessions("t", gap=-1), ValueError, "gap: a distance is not negative"),
+        (lambda sf: sf.sessions("t", gap=-1), ValueError, "gap: a distance must not be negative"),
         (lambda sf: sf.sessions("t", gap=2**70), ValueError, "does not fit 64 bits"),
         (lambda sf: sf.sessions("d", gap="1mo"), ValueError, "no fixed length"),
         (lambda sf: sf.sessions("d", gap=3), TypeError, "a key of type datetime takes"),
-        (lambda sf: sf.describe_time("k"), TypeError, "holds no times"),
+        (lambda sf: sf.describe_time("k"), TypeError, "does not hold times"),
         (lambda sf: sf.describe_time("t", by="count"), RuntimeError, "rename the key"),
-        (lambda sf: sf.describe_time("t", gap=-2), ValueError, "not negative"),
+        (lambda sf: sf.describe_time("t", gap=-2), ValueError, "must not be negative"),
     ],
 )
 def test_refused(call: Any, error: type[Exception], text: str) -> None:

@@ -359,7 +359,7 @@ def test_damage_on_disk_is_told(frame: SFrame, change: str, monkeypatch: pytest.
     expected, made = expected_of("by texts", frame), PROGRAMS["by texts"](frame)
     with monkeypatch.context() as patch, config.using(work_memory=60_000):
         patch.setattr(ShuffleStore, "_write", damaged(CHANGES[change]))
-        with pytest.raises(StorageError, match=r"temporary rows in .* are not those that were written"):
+        with pytest.raises(StorageError, match=r"temporary rows in .* differ from those that were written"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 
@@ -382,7 +382,7 @@ def test_files_that_somebody_deletes_are_told(frame: SFrame, monkeypatch: pytest
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = PartitionRows.stream
     monkeypatch.setattr(PartitionRows, "stream", lambda self: stream(attrs.evolve(self, runs=self.runs[1:])))
-    with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
+    with pytest.raises(StorageError, match="temporary rows of a range were read, but"):
         materialize(PROGRAMS["by texts"](frame)._node, NOTHING_SMALL)
 
 

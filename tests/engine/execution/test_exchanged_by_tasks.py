@@ -109,7 +109,7 @@ def test_values_to_sort_by_are_looked_at_without_a_job_if_each_position_has_one(
     monkeypatch.setattr(costs, "POSITIONS_OF_RANGE_SAMPLE", 1)
     jobs.clear()
     materialize(frame.sort("s", ascending=False)._node, NOTHING_SMALL)
-    assert jobs[0] == "looking at values to sort by"
+    assert jobs[0] == "sampling values to sort by"
 
 
 def test_what_a_query_reads_stays_in_the_query(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,7 @@ def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPa
         return attrs.evolve(rows, runs=rows.runs[1:])
 
     monkeypatch.setattr(ShuffleStore, "partition", short)
-    with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
+    with pytest.raises(StorageError, match="temporary rows of a range were read, but"):
         materialize(made_of("by texts", frame)._node, NOTHING_SMALL)
 
 

@@ -168,7 +168,7 @@ def test_messages_that_are_lost_are_told(sides: tuple[SFrame, SFrame], of: type,
         return get(self, *others[:-1], messages)
 
     monkeypatch.setattr(of, name, got)
-    with pytest.raises(StorageError, match="rows came through a shuffle of Spark, of"):
+    with pytest.raises(StorageError, match="rows came through a shuffle of Spark, but"):
         materialize(joined(sides, ["k"], "inner")._node, NOTHING_SMALL)
 
 

@@ -149,7 +149,7 @@ def test_lost_rows_are_made_again_where_that_gives_the_same(frame: SFrame, kept:
     for file in [file for file in kept.files if file not in first]:
         del kept.files[file]
     assert list(made["n"]) == sorted(range(ROWS), key=lambda row: row * 5 % KEYS)
-    with pytest.raises(StorageError, match=r"no executor of Spark has them any more.*functions of yours made them"):
+    with pytest.raises(StorageError, match=r"no executor of Spark has them any more.*they were computed by your functions"):
         list(calls["v"])
 
 

@@ -22,7 +22,7 @@ from tests.random_tables import column_array, table_source
 @pytest.mark.spark
 def test_rows_without_columns_are_counted(spark: Any) -> None:
     compare_with_naive(table_source([], [], 2), table_source([], [], 2))
-    with pytest.raises(PlanInvariantError, match="memory_source has 3 rows by the optimized plan, 2 by the naive one"):
+    with pytest.raises(PlanInvariantError, match="memory_source has 3 rows in the optimized plan, and 2 in the naive one"):
         compare_with_naive(table_source([], [], 2), table_source([], [], 3))
 
 

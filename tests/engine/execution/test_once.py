@@ -296,7 +296,7 @@ def test_a_function_that_looks_at_its_own_column_is_told_so() -> None:
     holder: list[SArray] = []
     b = SArray(range(5)).apply(lambda value: holder[0][4], dtype=float)
     holder.append(b)
-    with pytest.raises(RuntimeError, match="looks at its own results"):
+    with pytest.raises(RuntimeError, match="uses its own results"):
         list(b)
 
 
@@ -332,7 +332,7 @@ def test_functions_that_look_at_each_other_are_told_so() -> None:
     c = SArray(range(5)).apply(lambda value: b[value], dtype=float)
     holder.append(c)
     for work in (lambda: b[1], lambda: list(c), lambda: str(SFrame({"b": b, "c": c}))):
-        with pytest.raises(RuntimeError, match="looks at its own results"):
+        with pytest.raises(RuntimeError, match="uses its own results"):
             work()
 
 

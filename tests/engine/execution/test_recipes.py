@@ -189,7 +189,7 @@ def test_it_is_told_why_rows_are_not_made_again(place: Path, spark: Any) -> None
     evaluated = SFrame(spark.range(ROWS))
     evaluated.materialize()
     lose()
-    for rows, reason in ((called, "functions of yours"), (evaluated["id"], "Spark DataFrame")):
+    for rows, reason in ((called, "computed by your functions"), (evaluated["id"], "Spark DataFrame")):
         with pytest.raises(StorageError, match=rf"is missing: its rows are lost.*\(.*{reason}.*\).*save\(\)") as told:
             list(rows)
         assert "\n" not in str(told.value)
@@ -204,7 +204,7 @@ def test_other_rows_than_before_are_refused(place: Path, monkeypatch: pytest.Mon
     other = made_of(place, range(5, ROWS + 5))
     monkeypatch.setattr(lineage_behind(other), "plan", made_of(place, range(ROWS))._node)
     lose()
-    with pytest.raises(StorageError, match="what they were made of has changed"):
+    with pytest.raises(StorageError, match="their inputs have changed"):
         list(other)
 
 

@@ -339,7 +339,7 @@ def test_too_few_open_files_are_an_error_and_no_loss(medium: str, tmp_path: Path
             with pytest.raises(StorageError, match=r"cannot write temporary rows to .*Too many open files"):
                 store.add(0, batch(0, 0))
         # What was to be written is counted, so its loss is no shorter result.
-        with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
+        with pytest.raises(StorageError, match="temporary rows of a range were read, but"):
             taken(store)
     assert files_left(tmp_path) == []
 
@@ -385,7 +385,7 @@ def test_runs_that_are_lost_or_read_twice_are_an_error(medium: str) -> None:
         fill(store, medium)
         part = store.partition(1)
         for runs in (part.runs[1:], part.runs[:-1], [*part.runs, part.runs[0]], []):
-            with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
+            with pytest.raises(StorageError, match="temporary rows of a range were read, but"):
                 attrs.evolve(part, runs=runs).take()
 
 
@@ -394,7 +394,7 @@ def test_a_directory_that_is_cleared_is_an_error_and_the_next_store_makes_anothe
     with new_store(medium, room=0) as store:
         fill(store, medium)
         shutil.rmtree(tmp_path / "temporary")
-        with pytest.raises(StorageError, match="are missing: somebody has deleted what is in use"):
+        with pytest.raises(StorageError, match="are missing: files were deleted while in use"):
             taken(store)
         with pytest.raises(StorageError, match=r"cannot write temporary rows to .*there is no directory"):
             store.add(0, batch(0, 0))

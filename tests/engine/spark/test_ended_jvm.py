@@ -12,7 +12,7 @@ from py4j.protocol import Py4JNetworkError
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import ExecutionError
 
-TOLD = "^Spark failed while sorting: its JVM has ended or was killed; start this program, or its session, again$"
+TOLD = "^Spark failed while sorting: its JVM has ended or was killed; restart this program, or its session$"
 
 
 def test_a_connection_that_is_refused() -> None:

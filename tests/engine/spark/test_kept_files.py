@@ -83,7 +83,7 @@ def test_what_is_lost_is_told_and_no_dataframe_is_evaluated_again(spark: Any, un
     for kept in keeper.frames_with(list(keeper.sizes_below(frame._node.operator.manifest.directory))):
         kept.release()
     for look in (lambda: list(frame["n"]), lambda: frame.sort("k").materialize()):
-        with pytest.raises(StorageError, match=r"no executor of Spark has them any more.*they are of a Spark DataFrame"):
+        with pytest.raises(StorageError, match=r"no executor of Spark has them any more.*they come from a Spark DataFrame"):
             look()
 
 

@@ -29,7 +29,7 @@ def test_the_archive_is_the_same_every_time_and_can_be_imported(tmp_path: Path) 
 
 def test_a_package_that_is_no_directory_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(package_archive, "_places", lambda: (tmp_path / "a.zip" / "sframe_spark", tmp_path, tmp_path))
-    with pytest.raises(StorageError, match="install it there"):
+    with pytest.raises(StorageError, match="install it on them"):
         archive_bytes()
 
 

@@ -92,7 +92,7 @@ def test_the_same_file_and_versions_pass() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"content": "12-cd"}, rf"/data is not shared.*node-1 \(working in /work/app-1/0\) sees another file.*{OPTION}"),
+        ({"content": "12-cd"}, rf"/data is not shared.*node-1 \(working in /work/app-1/0\) sees a different file.*{OPTION}"),
         ({"content": "", "trouble": "No such file or directory: /data/x"}, rf"/data is not shared.*node-1.*No such file.*{OPTION}"),
         ({"trouble": "Permission denied: /data/x"}, rf"/data is not shared.*node-1.*Permission denied.*{OPTION}"),
         ({"python": "3.9"}, r"node-1.*has Python 3\.9, where .* has .*install the same versions"),
@@ -208,7 +208,7 @@ def told(reach: Callable[[Any], Any] = lambda found: found, **about: Any) -> Cal
 
 TOLD = {
     "all": (told(), ""),
-    "others": (told(lambda state: [*state[:2], 7]), r"node-2 \(working in /work/2\) sees another file there: .*a\.csv, which is here on "),
+    "others": (told(lambda state: [*state[:2], 7]), r"node-2 \(working in /work/2\) sees a different file there: .*a\.csv, which is here on "),
     "none": (told(lambda _: "No such file or directory"), r"node-2 .* does not see it \(No such file or directory\): .*a\.csv"),
 }
 

@@ -41,14 +41,14 @@ def test_kinds_of_some_keys_are_those_of_dicts_with_these_alone(values: list[Any
             trimmed = apply_function("dict_trim_keys", node, parameters=(wanted, False))
             expected = reduce_values(trimmed, [Aggregation("item_kinds", (0,))])[0]
         except UnsupportedOperationError:
-            with pytest.raises(UnsupportedOperationError, match="look for keys of their class"):
+            with pytest.raises(UnsupportedOperationError, match="search for keys of their class"):
                 reduce_values(node, [Aggregation("item_kinds", (0,), (wanted,))])
         else:
             assert reduce_values(node, [Aggregation("item_kinds", (0,), (wanted,))])[0] == expected
 
 
 def test_keys_that_no_dict_has_are_refused() -> None:
-    with pytest.raises(UnsupportedOperationError, match="look for keys of their class"):
+    with pytest.raises(UnsupportedOperationError, match="search for keys of their class"):
         reduce_values(SArray(NATIVE, dict)._node, [Aggregation("item_kinds", (0,), ((1,),))])
 
 

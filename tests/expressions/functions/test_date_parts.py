@@ -110,7 +110,7 @@ def test_frames_of_parts_take_the_new_ones() -> None:
 
 
 def test_what_is_no_date_time_is_refused_and_other_names_are_answered() -> None:
-    with pytest.raises(SchemaError, match="are no date-times"):
+    with pytest.raises(SchemaError, match="are not date-times"):
         SArray([1]).dt.year  # noqa: B018
     column = SArray([datetime.datetime(2024, 2, 29)])
     answers = {"dayofyear": "use dt.day_of_year", "floor": "use floor_time", "yaer": "did you mean 'year'"}

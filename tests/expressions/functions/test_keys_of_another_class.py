@@ -60,7 +60,7 @@ def values_of(result: SArray) -> list[Any] | None:
     try:
         return list(result)
     except RuntimeError as error:
-        assert "look for keys of their class" in str(error)
+        assert "search for keys of their class" in str(error)
         return None
 
 

@@ -137,7 +137,7 @@ def test_names_and_digits_are_checked_at_once() -> None:
     int8: Any = np.int8(1)
     wrong: list[Any] = [1.5, "1", None, True]
     for digits in wrong:
-        with pytest.raises(InvalidArgumentError, match="digits is the number of digits"):
+        with pytest.raises(InvalidArgumentError, match="digits must be the number of digits"):
             SArray([1.5]).round(digits)
     assert list(round(SArray([1.26, None]), 1)) == [1.3, None] and list(round(SArray([2.5]))) == [2.0]
     assert list(SArray([1.26]).round(int8)) == [1.3]

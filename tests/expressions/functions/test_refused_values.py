@@ -96,16 +96,16 @@ def test_rows_that_a_filter_has_left_out_are_not_refused(name: str, is_saved: bo
         frame = load_sframe(str(tmp_path / "f"))
     even = frame[frame["n"] % 2 == 0]
     assert list(even[MASKS[name](even["d"])]["n"]) == [0]
-    with pytest.raises(RuntimeError, match="look for keys of their class"):
+    with pytest.raises(RuntimeError, match="search for keys of their class"):
         list(MASKS[name](frame["d"]))
 
 
 @pytest.mark.parametrize("others", [{"b": 1}, {"b": "x"}, {"b": [1, "x"]}])
 def test_unpack_refuses_keys_of_another_class_however_dicts_are_stored(others: dict[str, Any]) -> None:
     column = SArray([None, {}, {"a": 1}, others], dict)
-    with pytest.raises(RuntimeError, match="look for keys of their class"):
+    with pytest.raises(RuntimeError, match="search for keys of their class"):
         list(column.unpack(limit=[0], column_types=[str]))
-    with pytest.raises(RuntimeError, match="look for keys of their class"):
+    with pytest.raises(RuntimeError, match="search for keys of their class"):
         # The first rows have no keys, and so no form of Arrow's.
         list(column[:2].append(column[2:]).unpack(limit=[0], column_types=[str]))
     assert list(SArray([None, {}], dict).unpack(limit=[0], column_types=[str])["X.0"]) == [None, None]

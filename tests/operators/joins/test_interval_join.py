@@ -130,7 +130,7 @@ def test_rows_in_any_order_are_sorted_and_back_only_if_both_sides_are_long(monke
     [
         ([INT, STR], IntervalJoin((0, 0), (0, 1), (), (), ()), "str key cannot be used here"),
         ([INT, DATETIME], IntervalJoin((0, 0), (0, 1), (), (), ()), "cannot be compared"),
-        ([INT, FLOAT], IntervalJoin((0, 0), (0, 0), (0,), (1,), ()), "both must be of one type"),
+        ([INT, FLOAT], IntervalJoin((0, 0), (0, 0), (0,), (1,), ()), "both must have the same type"),
         ([INT, INT], IntervalJoin((0,), (0, 1), (), (), ()), "two ends"),
         ([INT, INT], IntervalJoin((0, 0), (0, 1), (0,), (), ()), "as many columns"),
     ],

@@ -297,7 +297,7 @@ def test_rows_may_come_as_one_table_in_other_types_and_another_order_of_columns(
 def test_sources_of_other_columns_do_not_follow_one_another() -> None:
     with pytest.raises(SchemaError, match=r"Numbers has the columns m \(int\), and Numbers has n \(int\)"):
         frame_of_source(Numbers(), Numbers(columns={"m": INT}))
-    with pytest.raises(SchemaError, match="a frame is made of sources"):
+    with pytest.raises(SchemaError, match="a frame must be made of sources"):
         frame_of_source(3)  # type: ignore[arg-type]
 
 

@@ -180,7 +180,7 @@ def test_wrong_arguments() -> None:
         sf.running(aggregate.COUNT, by=3)
     with pytest.raises(TypeError, match="is needed"):
         sf.running("sum")
-    with pytest.raises(RuntimeError, match="names of their own"):
+    with pytest.raises(RuntimeError, match="need different names"):
         sf.running({"v": aggregate.COUNT})
     with pytest.raises(RuntimeError, match="SUM takes"):
         sf.running(aggregate.SUM("k"))

@@ -203,9 +203,9 @@ def test_alpha_of_one_and_no_rows() -> None:
 
 def test_what_is_refused() -> None:
     sf = SFrame({"v": [1.0]})
-    with pytest.raises(InvalidArgumentError, match="kind is one of 'mean', 'sum', 'std', 'var', got 'median'"):
+    with pytest.raises(InvalidArgumentError, match="kind must be one of 'mean', 'sum', 'std', 'var', got 'median'"):
         sf.exponential_smoothing("v", span=3, kind="median")
-    with pytest.raises(InvalidArgumentError, match="kind='sum' takes adjust=True"):
+    with pytest.raises(InvalidArgumentError, match="kind='sum' needs adjust=True"):
         sf.exponential_smoothing("v", span=3, kind="sum", adjust=False)
-    with pytest.raises(SchemaError, match="adjust is True or False"):
+    with pytest.raises(SchemaError, match="adjust must be True or False"):
         sf.exponential_smoothing("v", span=3, adjust="no")  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The cache directory of a user who keeps an archive."""
     directory = tmp_path_factory.mktemp("cache")
     said, _ = run(KEEP, directory)
-    assert "Spark's next sessions start from it" in said
+    assert "new Spark sessions will use it" in said
     return directory
 
 

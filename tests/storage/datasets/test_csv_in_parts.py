@@ -211,7 +211,7 @@ def test_the_first_wrong_line_is_told(store: Store, parts: pytest.MonkeyPatch, b
     lines = NUMBERS.splitlines()
     lines[bad] = f"the first {bad}"
     store.write("a.csv", "\n".join(["a,b,c", *lines, "another"]))
-    with pytest.raises(StorageError, match=rf"mine://a\.csv: line 'the first {bad}' has another number of fields than 3"):
+    with pytest.raises(StorageError, match=rf"mine://a\.csv: line 'the first {bad}' does not have the same number of fields as 3"):
         SFrame.read_csv("mine://a.csv", verbose=False, error_bad_lines=True)
 
 
@@ -348,7 +348,7 @@ def test_tasks_read_parts(bucket: Bucket, on_spark: pytest.MonkeyPatch, tmp_path
         here = SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)
         assert list(frame) == list(here) * 2
     assert {path: list(lines) for path, lines in left_out.items()} == {f"{bucket.uri}/t/{name}": ["no row"] for name in ("a.csv", "b.csv.gz")}
-    with pytest.raises(StorageError, match=r"/t/a\.csv: line 'no row' has another number of fields than 3"):
+    with pytest.raises(StorageError, match=r"/t/a\.csv: line 'no row' does not have the same number of fields as 3"):
         SFrame.read_csv(f"{bucket.uri}/t", verbose=False, error_bad_lines=True)
 
 

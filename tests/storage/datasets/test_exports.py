@@ -153,7 +153,7 @@ def test_places_that_are_none(bucket: Bucket, name: str) -> None:
     taken = "is a directory: choose" if name in TEXTS else "holds inside"
     for place, words in {
         f"{bucket.uri}/taken/{name}": taken,
-        f"{bucket.uri}/a*/{name}": "in it, which file systems elsewhere take for something else",
+        f"{bucket.uri}/a*/{name}": "which has another meaning in remote file systems",
         f"s3://nothing-of-that-name/{name}": "there is no s3://nothing-of-that-name: make it",
         f"https://host/{name}": "is read only",
         f"s3://me:secret@bucket/{name}": "holds a password",

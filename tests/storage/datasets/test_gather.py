@@ -95,7 +95,7 @@ def test_what_has_no_files_of_its_own_is_refused(tmp_path: Path) -> None:
     other = load_sframe(str(tmp_path / "frame"))
     other["b"] = other["a"] * 2
     other._save_reference(str(tmp_path / "reference"))
-    with pytest.raises(StorageError, match="files of others"):
+    with pytest.raises(StorageError, match="files of other saved frames"):
         optimize(tmp_path / "reference")
     with pytest.raises(OSError, match="there is no directory"):
         optimize(tmp_path / "nothing")

@@ -217,7 +217,7 @@ def test_entries_say_what_they_did_before() -> None:
 @pytest.mark.parametrize("work", [load_sframe, load_sarray])
 def test_versions_are_whole_numbers(place: str, work: Callable[..., object], version: object) -> None:
     SArray([1]).save(place)
-    with pytest.raises(InvalidArgumentError, match="version is the number of a version"):
+    with pytest.raises(InvalidArgumentError, match="version must be the number of a version"):
         work(place, version=version)
 
 

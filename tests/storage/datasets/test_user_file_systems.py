@@ -190,6 +190,6 @@ def test_a_forked_process_is_told(no_options: Bucket, tmp_path: Path) -> None:
             try:
                 load_sframe("lake://frame")
             except StorageError as error:
-                status = 0 if "was forked from" in str(error) and found == 2 else 2
+                status = 0 if "belongs to the parent process" in str(error) and found == 2 else 2
         os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -259,7 +259,7 @@ def test_a_forked_process_removes_nothing(root: str) -> None:
         ("memory://tmp", "in the memory of this process"),
         ("https://host/tmp", "is read only"),
         ("s3://me:secret@bucket/tmp", "holds a password"),
-        ("s3://", "names no bucket"),
+        ("s3://", "does not name a bucket"),
     ],
 )
 def test_places_that_are_none(place: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:

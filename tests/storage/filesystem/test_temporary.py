@@ -158,7 +158,7 @@ def test_the_configured_directory_is_used(tmp_path: Any) -> None:
 PLACES = {
     "file": "a file has that name",
     "file/below": "a file stands where",
-    "/proc/none": "makes no directory",
+    "/proc/none": "cannot create a directory",
     "locked": "cannot be written",
 }
 

@@ -372,7 +372,7 @@ class CsvText:
             return codecs.utf_8_decode(self.pending, "strict", self.is_last)[0]
         except UnicodeDecodeError:
             if not self.reports_position:
-                raise CsvEncodingError(f"{self.path} has bytes that are no text") from None
+                raise CsvEncodingError(f"{self.path} contains bytes that are not text") from None
             raise encoding_error(self.path, self.options.encoding, self.state) from None
 
     def _use(self, text: str, position: int) -> None:

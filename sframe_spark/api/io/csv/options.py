@@ -26,7 +26,7 @@ MISSING, TEXT = "missing", "text"
 # Alternative names of arguments, which pandas uses.
 WRITE_ALIASES = {"sep": "delimiter", "quotechar": "quote_char", "doublequote": "double_quote", "lineterminator": "line_terminator"}
 READ_ALIASES = {**WRITE_ALIASES, "comment": "comment_char"}
-_ADVICE = "choose another, or an empty text for a character that the file does not use"
+_ADVICE = "choose another one, or  for a character that the file does not use"
 
 
 @attrs.frozen
@@ -104,7 +104,7 @@ class CsvOptions:
             if characters[one] == characters[other]:
                 raise InvalidArgumentError(f"{one} and {other} must differ, both are {characters[one]!r}: {_ADVICE}")
         if self.quote_char in (" ", "\t"):
-            raise InvalidArgumentError(f"quote_char must not be white space, which belongs to no field, got {self.quote_char!r}: {_ADVICE}")
+            raise InvalidArgumentError(f"quote_char must not be white space, got {self.quote_char!r}: {_ADVICE}")
         if any(end.startswith(self.delimiter) for end in ends):
             raise InvalidArgumentError(
                 f"line_terminator {self.line_terminator!r} must not start with the delimiter {self.delimiter!r}: no line would end"
@@ -322,7 +322,7 @@ def count(value: Any, name: str) -> int:
         If the value is not an int.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        raise CsvCountError(f"{name} is a whole number, got {value!r}")
+        raise CsvCountError(f"{name} must be a whole number, got {value!r}")
     return max(0, value)
 
 
@@ -338,7 +338,7 @@ def texts(values: Any, name: str) -> tuple[str, ...]:
     """
     strings = (values,) if isinstance(values, str) or not isinstance(values, (Iterable, NoneType)) else tuple(values or ())
     if not all(isinstance(value, str) for value in strings):
-        raise SchemaError(f"{name} holds texts, got {values!r}")
+        raise SchemaError(f"{name} must contain texts, got {values!r}")
     for value in strings:
         require_unicode_text(value, name)
     return strings
@@ -353,7 +353,7 @@ def require_unicode_text(value: str, name: str) -> None:
         If it has an unpaired surrogate.
     """
     if not is_unicode(value):
-        raise InvalidArgumentError(f"{name} {value!r:.60} is not Unicode text, it has half of a character: give another")
+        raise InvalidArgumentError(f"{name} {value!r:.60} is not valid Unicode text (it contains half of a character): choose another")
 
 
 def chosen_columns(names: list[str], usecols: Any) -> list[int]:

@@ -138,7 +138,7 @@ class CsvFiles:
             if self.names:
                 break
         if not self.names and not is_empty:
-            raise CsvNoLineError(f"{self.files[0].path} has no line after those left out: look at skiprows and comment_char")
+            raise CsvNoLineError(f"{self.files[0].path} has no line after those skipped: check skiprows and comment_char")
         self._choose(usecols)
 
     def _choose(self, usecols: Any) -> None:
@@ -301,7 +301,7 @@ class CsvFiles:
         """Convert the fields of a block to the given types, if all fields have these types. This changes no state, so any thread may call it."""
         text, own = block.read(self.known), list(forms)
         self.learn(own, text)
-        left_out = [(text.bad_lines, f"has another number of fields than {len(self.names)}")]
+        left_out = [(text.bad_lines, f"does not have the same number of fields as {len(self.names)}")]
         if self.types_of(own) != types:
             return ValueBlock(text.path, own, None, left_out)
         values, misfit = self._values_of(text, types)
@@ -662,9 +662,9 @@ def _warn(message: str) -> None:
 def warn_of_header_number(header: Any) -> None:
     """Log a warning if ``header`` is a number, as in pandas. Here 0 means False and other numbers True, as in Turi Create."""
     if isinstance(header, int) and not isinstance(header, bool):
-        meaning = "the first line holds the names of columns" if header else "no line holds the names of columns"
+        meaning = "the first line contains the column names" if header else "no line contains column names"
         LOG.warning(
-            "header=%d is not a line number: it is taken as %s, so that %s; the first line is named by header=True, others by skiprows",
+            "header=%d is not a line number: it means %s, so %s; header=True means the first line, and skiprows skips lines before it",
             header,
             bool(header),
             meaning,
@@ -677,7 +677,7 @@ def _other_delimiter(names: Sequence[str], delimiter: str) -> str:
     if delimiter == IN_NO_TEXT:
         return ""
     candidates = [other for other in (";", "\t", ",", "|") if other != delimiter and len(names) == 1 and other in names[0]]
-    return f"the header is one name with {candidates[0]!r} in it: is delimiter={candidates[0]!r} meant?" if candidates else ""
+    return f"the header is a single name that contains {candidates[0]!r}: did you mean delimiter={candidates[0]!r}?" if candidates else ""
 
 
 def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:

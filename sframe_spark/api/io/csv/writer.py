@@ -105,7 +105,7 @@ class CsvFormat:
     def __attrs_post_init__(self) -> None:
         for name in ("delimiter", "line_terminator", "escape_char", "quote_char", "na_rep", "file_header", "file_footer", "line_prefix"):
             if not isinstance(getattr(self, name), str):
-                raise SchemaError(f"{name} is a text, got {getattr(self, name)!r}")
+                raise SchemaError(f"{name} must be a text, got {getattr(self, name)!r}")
             require_unicode_text(getattr(self, name), name)
         if not self.delimiter or not self.line_terminator:
             raise InvalidArgumentError("delimiter and line_terminator must be texts of at least one character")
@@ -127,17 +127,15 @@ class CsvFormat:
         for end in line_ends(self.line_terminator):
             if self.delimiter not in NEWLINES and (self.delimiter.startswith(end) or end.startswith(self.delimiter)):
                 raise InvalidArgumentError(
-                    f"one of the delimiter {self.delimiter!r} and the line terminator {end!r} starts with the other: take others"
+                    f"the delimiter {self.delimiter!r} and the line terminator {end!r} must not start with each other: choose others"
                 )
         for mark in (self.delimiter, self.line_terminator):
             if self.quote_char and self.quote_char in mark:
-                raise InvalidArgumentError(f"the quote_char {self.quote_char!r} is in the delimiter or line_terminator {mark!r}: take others")
+                raise InvalidArgumentError(f"the quote_char {self.quote_char!r} occurs in the delimiter or line_terminator {mark!r}: choose others")
         for name in ("quote_char", "escape_char"):
             character = getattr(self, name)
             if character and (character in READ_ESCAPES or character in " \t\r\n"):
-                raise InvalidArgumentError(
-                    f"{name} {character!r} has a meaning of its own, as white space or after an escape character: take another"
-                )
+                raise InvalidArgumentError(f"{name} {character!r} has a special meaning, as white space or after an escape character: choose another")
 
     def require_readable(self, width: int) -> None:
         """Raise an error if several columns are to be written with a line break as delimiter, because each line would be read as one field.
@@ -148,7 +146,9 @@ class CsvFormat:
             If there are several columns, the delimiter is a line break, and the format has quotes.
         """
         if width > 1 and self.delimiter in NEWLINES and self.quote_level != QUOTE_NONE:
-            raise InvalidArgumentError(f"with {self.delimiter!r} as delimiter each line would be read as one field: take another for several columns")
+            raise InvalidArgumentError(
+                f"with {self.delimiter!r} as delimiter each line would be read as one field: choose another for several columns"
+            )
 
     def field(self, text: str) -> str:
         """Return a string as a field, quoted if it would be read differently without quotes. A format without quotes still escapes line ends."""

@@ -346,7 +346,7 @@ class JsonText:
             self._text += self._decoder.decode(data, final=not data)
         except UnicodeDecodeError:
             if not self._reports_position:
-                raise JsonError(f"{visible(self._path)} has bytes that are no text") from None
+                raise JsonError(f"{visible(self._path)} contains bytes that are not text") from None
             raise encoding_error(self._path, "utf-8", self._state) from None
 
     def _drop(self, end: int) -> None:
@@ -473,7 +473,7 @@ class JsonText:
         if self._text[next_position] == "]":
             behind = self._next(next_position + 1)
             if behind is not None:
-                raise self._wrong(behind, "something follows the end of the array: a file holds one")
+                raise self._wrong(behind, "something follows the end of the array: a file must contain one array only")
             return None
         if is_first:
             return next_position

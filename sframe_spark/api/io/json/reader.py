@@ -217,7 +217,7 @@ class JsonColumns:
             kinds = " and ".join(sorted(_of_ints(self.columns[COLUMN_NAME].kinds)))
             raise SchemaError(f"the values have no common type, they are {kinds}: read_json() of SFrame takes objects")
         if not self.columns:
-            raise JsonError(f"{visible(self.origin)} has {self.rows} rows, but no object has a member: a frame of rows has columns")
+            raise JsonError(f"{visible(self.origin)} has {self.rows} rows, but no object has a member, so there would be no columns")
         return self.form()
 
     def add(self, other: JsonColumns) -> None:
@@ -257,8 +257,8 @@ class JsonColumns:
             if self.has_objects is None:
                 self.has_objects = is_object
             if is_object != self.has_objects or (self.is_array and not is_object):
-                class_text = "an object" if is_object else f"a {kind_name(value)}, no object"
-                raise JsonError(f"{visible(block.path)}, line {line}: the value is {class_text}: a frame is made of objects, each of which is a row")
+                class_text = "an object" if is_object else f"a {kind_name(value)}, not an object"
+                raise JsonError(f"{visible(block.path)}, line {line}: the value is {class_text}: each row of a frame must be an object")
             if is_object:
                 self._learn_objects([value], block)
             else:
@@ -281,7 +281,9 @@ class JsonColumns:
         for name in dict.fromkeys(chain.from_iterable(objects)):
             if name not in self.columns and not is_unicode(name):
                 line = next(line for value, line in zip(block.values, block.lines, strict=True) if value is not None and name in value)
-                raise JsonError(f"{visible(block.path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
+                raise JsonError(
+                    f"{visible(block.path)}, line {line}: the name {name!r:.60} is not valid Unicode text: it contains half of a character"
+                )
             self.columns.setdefault(name, ColumnKinds()).learn([value.get(name) for value in objects])
 
     def encoded(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array:
@@ -298,7 +300,7 @@ class JsonColumns:
         try:
             return _array(cells, kind, block.is_plain)
         except UnicodeEncodeError:
-            reason = "a text is not Unicode, it has half of a character"
+            reason = "a text is not valid Unicode: it contains half of a character"
         except SFrameError as error:
             reason = str(error)
         line = block.lines[_first_wrong(cells, kind, block.is_plain)]

@@ -43,7 +43,7 @@ def require_orient(orient: Any) -> None:
         If it is neither ``records`` nor ``lines``.
     """
     if orient not in (RECORDS, LINES):
-        raise InvalidArgumentError(f"orient is 'records' (one array of objects) or 'lines' (an object on each line), got {orient!r:.80}")
+        raise InvalidArgumentError(f"orient must be 'records' (one array of objects) or 'lines' (an object on each line), got {orient!r:.80}")
 
 
 def write_json(node: PlannerNode, names: Sequence[str], path: Any, orient: str) -> None:

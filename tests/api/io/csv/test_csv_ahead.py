@@ -69,9 +69,9 @@ def test_a_short_file_is_read_by_the_thread_that_asks(
 
 
 WRONG: dict[str, tuple[str, type[Exception], str]] = {
-    "another number of fields": ("7", CsvLineError, "line '7' has another number of fields than 3"),
+    "not the same number of fields": ("7", CsvLineError, "line '7' does not have the same number of fields as 3"),
     "another type": ("x,1,y", CsvLineError, "line 'x,1,y' holds a value of another type"),
-    "no text": ("1,2,\xff", CsvEncodingError, "the byte 0xff is no text"),
+    "not text": ("1,2,\xff", CsvEncodingError, "the byte 0xff is not text"),
 }
 
 
@@ -86,7 +86,7 @@ def test_the_first_wrong_line_is_told(first: str, second: str, is_slow: bool, tm
     before_each(monkeypatch, lambda text: time.sleep(0.2 if is_slow and WRONG[first][0].encode("latin-1") + b"\n" in text else 0))
     with pytest.raises(WRONG[first][1], match=WRONG[first][2]) as told:
         SFrame.read_csv(paths, verbose=False, error_bad_lines=True, column_type_hints={"i": int})
-    assert first != "no text" or "line 152, column 5" in str(told.value)
+    assert first != "not text" or "line 152, column 5" in str(told.value)
     lines[150] = lines[170] = LINES[0]
     written(tmp_path / "a.csv", lines)
     with pytest.raises(StorageError, match="has 'other' in the header"):

@@ -24,7 +24,7 @@ def test_lines_left_out_are_told(tmp_path: Path) -> None:
     assert [str(warning.message).startswith(told) for warning in warned] == [True]
     # The warning is of the user's line.
     assert warned[0].filename == __file__
-    with pytest.raises(RuntimeError, match=r"file.csv: line 'only one' has another number of fields than 2"):
+    with pytest.raises(RuntimeError, match=r"file.csv: line 'only one' does not have the same number of fields as 2"):
         SFrame.read_csv(path, error_bad_lines=True)
     with pytest.raises(RuntimeError, match=r"line '6,x' holds a value of another type"):
         SFrame.read_csv(write(tmp_path, "a,b\n6,x\n"), column_type_hints=int, error_bad_lines=True)

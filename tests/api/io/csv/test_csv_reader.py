@@ -221,7 +221,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="there is no file in"):
         SFrame.read_csv(str(tmp_path))
     latin = write(tmp_path, "a,b\nf\xfcr,1\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"file.csv, line 2, column 2: the byte 0xfc is no text in UTF-8") as caught:
+    with pytest.raises(ValueError, match=r"file.csv, line 2, column 2: the byte 0xfc is not text in UTF-8") as caught:
         SFrame.read_csv(latin)
     assert isinstance(caught.value, StorageError)
 
@@ -232,11 +232,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ({"usecols": ["prise"]}, "the file has no column 'prise', its columns are 'a', 'b'"),
         ({"column_type_hints": [int]}, "1 types for 2 columns"),
         ({"column_type_hints": {"a": "integ"}}, "'integ' is not a column type, did you mean 'int'"),
-        ({"nrows": "x"}, "nrows is a whole number, got 'x'"),
-        ({"skiprows": 1.5}, "skiprows is a whole number"),
+        ({"nrows": "x"}, "nrows must be a whole number, got 'x'"),
+        ({"skiprows": 1.5}, "skiprows must be a whole number"),
         ({"quote_char": "''"}, "quote_char must be one character or empty"),
         ({"delimiter": 5}, "delimiter must be a text"),
-        ({"delimiter": '"'}, "quote_char and delimiter must differ, '\"' is in both: choose another, or an empty text"),
+        ({"delimiter": '"'}, "quote_char and delimiter must differ, '\"' is in both: choose another one, or ''"),
         ({"comment_char": '"'}, "comment_char and quote_char must differ, both are '\"'"),
         ({"comment_char": ","}, "comment_char and delimiter must differ"),
         ({"delimiter": "\\"}, "escape_char and delimiter must differ"),
@@ -245,7 +245,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ({"line_terminator": '"\n'}, "quote_char and line_terminator must differ"),
         ({"line_terminator": ",\n"}, "line_terminator ',.n' must not start with the delimiter ',': no line would end"),
         ({"quote_char": "\t"}, "quote_char must not be white space"),
-        ({"na_values": [1]}, "na_values holds texts"),
+        ({"na_values": [1]}, "na_values must contain texts"),
         ({"no_such": 1}, "no_such"),
     ],
 )
@@ -253,7 +253,7 @@ def test_wrong_arguments(options: dict[str, Any], words: str, tmp_path: Path) ->
     path = write(tmp_path, "a,b\n1,2\n")
     with pytest.raises((ValueError, TypeError), match=words):
         SFrame.read_csv(path, **options)
-    with pytest.raises(SchemaError, match=r"a path is a str.*got int"):
+    with pytest.raises(SchemaError, match=r"a path must be a str.*got int"):
         SFrame.read_csv(5)
 
 
@@ -339,7 +339,7 @@ def test_number_of_lines_that_is_none(option: str, tmp_path: Path) -> None:
     path = write(tmp_path, "a\n1\n")
     # A ValueError and a RuntimeError in the reference.
     for value, cls in (("a", ValueError), ([1], RuntimeError), ("a", SchemaError)):
-        with pytest.raises(cls, match=f"{option} is a whole number, got "):
+        with pytest.raises(cls, match=f"{option} must be a whole number, got "):
             SFrame.read_csv(path, verbose=False, **{option: value})
 
 
@@ -357,13 +357,13 @@ def test_numbers_that_no_column_of_numbers_holds_are_text(large: str, tmp_path: 
 @pytest.mark.parametrize("rows", ["ann;1,5", "ann;15"])
 def test_another_delimiter_is_asked_for(rows: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"name;price\n{rows}\n")
-    with pytest.warns(CsvWarning, match="is delimiter=';' meant") as warned:
+    with pytest.warns(CsvWarning, match="did you mean delimiter=';'") as warned:
         SFrame.read_csv(str(tmp_path / "a.csv"))
     assert len(warned) == 1
     (tmp_path / "b.csv").write_text("name,price\nann;1,5,3\n")
     with pytest.warns(CsvWarning) as warned:
         SFrame.read_csv(str(tmp_path / "b.csv"))
-    assert ["left out" in str(warning.message) and "meant" not in str(warning.message) for warning in warned] == [True]
+    assert ["left out" in str(warning.message) and "did you mean" not in str(warning.message) for warning in warned] == [True]
 
 
 @pytest.mark.filterwarnings("error::sframe_spark.errors.CsvWarning")
@@ -385,7 +385,7 @@ def test_arguments_of_pandas(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "names", "told"), [(0, ["X1", "X2"], "taken as False"), (1, ["a", "b"], "taken as True"), (True, ["a", "b"], None)]
+    ("header", "names", "told"), [(0, ["X1", "X2"], "it means False"), (1, ["a", "b"], "it means True"), (True, ["a", "b"], None)]
 )
 def test_a_number_of_a_line_is_no_header(header: Any, names: list[str], told: str | None, tmp_path: Path, caplog: Any) -> None:
     """As in the reference; who comes from pandas is told."""

@@ -104,13 +104,13 @@ def test_without_quotes_a_row_is_still_a_line(tmp_path: Path) -> None:
     ("dialect", "words"),
     [
         ({"delimiter": "\n"}, "as delimiter each line would be read as one field"),
-        ({"delimiter": "|", "line_terminator": "|"}, "starts with the other"),
-        ({"delimiter": "|", "line_terminator": "||"}, "starts with the other"),
-        ({"delimiter": "\r,"}, "starts with the other"),
-        ({"delimiter": '"'}, "the quote_char '\"' is in the delimiter"),
+        ({"delimiter": "|", "line_terminator": "|"}, "must not start with each other"),
+        ({"delimiter": "|", "line_terminator": "||"}, "must not start with each other"),
+        ({"delimiter": "\r,"}, "must not start with each other"),
+        ({"delimiter": '"'}, "the quote_char '\"' occurs in the delimiter"),
         ({"quote_char": "|", "line_terminator": "||"}, "the quote_char"),
-        ({"escape_char": "n"}, "escape_char 'n' has a meaning"),
-        ({"quote_char": " "}, "quote_char ' ' has a meaning"),
+        ({"escape_char": "n"}, "escape_char 'n' has a special meaning"),
+        ({"quote_char": " "}, "quote_char ' ' has a special meaning"),
     ],
 )
 def test_dialects_that_cannot_be_read_are_refused(tmp_path: Path, dialect: dict[str, str], words: str) -> None:
@@ -226,7 +226,7 @@ def test_others_may_read_the_file_as_any_new_one(tmp_path: Path) -> None:
     ("options", "kind", "words"),
     [
         ({"delimiter": ""}, InvalidArgumentError, "at least one character"),
-        ({"na_rep": []}, SchemaError, "na_rep is a text"),
+        ({"na_rep": []}, SchemaError, "na_rep must be a text"),
         ({"no_such": 1}, TypeError, "no_such"),
     ],
 )
