@@ -59,8 +59,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[BaseException], str]] = [
     (lambda: FRAME.rename("stars", "n"), TypeError, "names must be a dict from the old name to the new one, as in {'a': 'amount'}, got 'stars'"),
     (lambda: FRAME.select_columns("stars"), TypeError, "select_columns() takes a list of column names, as in sf[['a', 'b']], got 'stars'"),
     (lambda: FRAME["user":"stars"], TypeError, "columns are chosen by a list, as in sf[['user', 'stars']]"),
-    (lambda: FRAME[lambda row: row["stars"] > 3], TypeError, "sf[sf['a'] > 0] the rows with a condition"),
-    (lambda: FRAME.sample(5), ValueError, "n rows by chance are sf.shuffle(seed=1).head(n)"),
+    (lambda: FRAME[lambda row: row["stars"] > 3], TypeError, "sf[sf['a'] > 0] the rows that meet a condition"),
+    (lambda: FRAME.sample(5), ValueError, "for n random rows use sf.shuffle(seed=1).head(n)"),
     (lambda: STARS.quantile(50), RuntimeError, "a quantile must be a number between 0 and 1, got 50: the median is 0.5"),
     (lambda: USER.mean(), RuntimeError, "not of str: astype(float) reads numbers from texts"),
     (lambda: USER.max(), RuntimeError, "not of str: sort() orders texts"),
@@ -77,10 +77,10 @@ MISTAKES: list[tuple[Callable[[], Any], type[BaseException], str]] = [
     (lambda: FRAME.apply(lambda row: row["stars"] + 1), TypeError, "a missing value is None: fill it first by fillna()"),
     (lambda: int(STARS), TypeError, "sa.astype(int) converts its values"),
     (lambda: math.sqrt(STARS), TypeError, "sa.sqrt(), sa.log() and so on"),
-    (lambda: STARS.append([1]), RuntimeError, "append takes an SArray, got list: write SArray([1, 2])"),
+    (lambda: STARS.append([1]), RuntimeError, "append() takes an SArray, got list: SArray([1, 2]) makes one"),
     (lambda: SFrame({"a": 1}), TypeError, "column 'a': the values of a column come as a sequence, not as int: write a list"),
     (lambda: SFrame.read_csv("x.csv", inferSchema=True), TypeError, "instead of inferSchema write nothing"),
-    (lambda: STARS.dt.year, TypeError, "values of int are no date-times"),
+    (lambda: STARS.dt.year, TypeError, "values of int are not date-times"),
     (lambda: np.mean(USER), RuntimeError, "MEAN takes a column of int"),
 ]
 
@@ -104,7 +104,7 @@ def test_a_list_of_names_is_no_text() -> None:
 
 def test_texts_that_are_no_date_times_have_a_row() -> None:
     texts = SArray(["2024", "", None, "ann"])
-    with pytest.raises(RuntimeError, match=r"^row 3: 'ann' does not match the date format '%Y': give another") as caught:
+    with pytest.raises(RuntimeError, match=r"^row 3: 'ann' does not match the date format '%Y': use another") as caught:
         list(texts.str_to_datetime("%Y"))
     assert isinstance(caught.value, DateFormatError)
 

@@ -258,7 +258,7 @@ def test_clock_intervals_hold_the_number(numbers: list[int], ticks: list[int], c
 
 
 def test_ends_beyond_64_bits_are_an_error() -> None:
-    with pytest.raises(ExecutionError, match="beyond 64 bits"):
+    with pytest.raises(ExecutionError, match="does not fit 64 bits"):
         grid_labels(np.array([2**63 - 1]), Grid(10, label="right"))
 
 

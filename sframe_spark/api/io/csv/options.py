@@ -26,7 +26,7 @@ MISSING, TEXT = "missing", "text"
 # Alternative names of arguments, which pandas uses.
 WRITE_ALIASES = {"sep": "delimiter", "quotechar": "quote_char", "doublequote": "double_quote", "lineterminator": "line_terminator"}
 READ_ALIASES = {**WRITE_ALIASES, "comment": "comment_char"}
-_ADVICE = "choose another one, or  for a character that the file does not use"
+_ADVICE = "choose another one, or '' for a character that the file does not use"
 
 
 @attrs.frozen
