@@ -386,9 +386,9 @@ def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = 
     an SFrame has no member 'stars': write sf['stars'] for the column
     """
     if name in columns:
-        return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by sf[{name!r}]")
+        return NoAttributeError(f"an SFrame has no member {name!r}: write sf[{name!r}] for the column")
     if name not in elsewhere.FRAME and (near := near_names(name, columns)):
-        return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by its name, as sf[{near[0]!r}]")
+        return NoAttributeError(f"an SFrame has no member {name!r}: a column is selected by its name, as in sf[{near[0]!r}]")
     return NoAttributeError(f"an SFrame has no member {name!r}" + _suggestion(name, elsewhere.FRAME, members))
 
 

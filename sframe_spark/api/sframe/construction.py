@@ -108,7 +108,7 @@ def _require_format(data: Any, format: Any) -> None:
     if not isinstance(format, str):
         raise SchemaError(f"format must be a text, not {format!r:.60}")
     if format not in _FORMATS:
-        raise InvalidArgumentError(f"there is no format {format!r:.60}: 'auto' finds what data is; the others are {', '.join(_FORMATS[1:])}")
+        raise InvalidArgumentError(f"there is no format {format!r:.60}: 'auto' detects the format; the others are {', '.join(_FORMATS[1:])}")
     is_other = not (isinstance(data, SArray) if format == "sarray" else isinstance(data, _CLASSES.get(format, object)))
     if is_other or (format == "array" and isinstance(data, Mapping)) or (format == "dataframe" and not hasattr(data, "columns")):
         raise SchemaError(f"format={format!r} cannot be used with {type(data).__name__}: omit it")
