@@ -58,6 +58,23 @@ def arrow_classes() -> ArrowClasses:
     return ArrowClasses(ArrowDataFrame, ArrowSeries, ArrowExpr, ArrowNamespace, (ArrowGroupBy, ArrowSeriesNamespace), Implementation.UNKNOWN)
 
 
+@functools.cache
+def _lazy_class() -> Any:
+    """Import the class of lazy frames, which stands on narwhals' classes for engines of SQL.
+
+    Raises
+    ------
+    MissingLibraryError
+        If this version of narwhals has them elsewhere.
+    """
+    try:
+        from sframe_spark.api.interchange.narwhals_lazy_frames import LazyFrameForNarwhals
+    except ImportError as error:
+        raise MissingLibraryError(f"this version of narwhals makes no lazy SFrames ({error}): leave out lazy(), or install 2.29") from error
+    LazyFrameForNarwhals.eager = FrameForNarwhals
+    return LazyFrameForNarwhals
+
+
 class Delegate:
     """An object that calls one of narwhals' for Arrow data, and wraps what comes back."""
 
@@ -158,7 +175,7 @@ class NamespaceForNarwhals(Delegate):
     def _series(self) -> Delegate:
         return Delegate(arrow_classes().series)
 
-    # Files are read by this package, and lazily: narwhals' ``scan_`` and ``read_`` are one.
+    # Files are read by this package, and lazily; narwhals makes frames of ``scan_`` lazy itself.
 
     def read_csv(self, source: Any, *, separator: str = ",", **options: Any) -> FrameForNarwhals:
         """Return the rows of a CSV file; options are those of ``SFrame.read_csv``."""
@@ -241,8 +258,8 @@ class FrameForNarwhals(Delegate):
         return self._version.dataframe(self, level="full")
 
     def lazy(self, backend: Any, **options: Any) -> Any:
-        """Return the frame itself, as narwhals' lazy frame, or that of another library."""
-        return self if backend is None else self._target.lazy(backend, **options)
+        """Return a lazy frame of the rows, of this package or of another library."""
+        return _lazy_class()(self.native, version=self._version) if backend is None else self._target.lazy(backend, **options)
 
     def collect(self, backend: Any, **options: Any) -> Any:
         """Return the frame itself, or that of another library."""
@@ -259,9 +276,17 @@ class FrameForNarwhals(Delegate):
     def schema(self) -> Any:
         """Narwhals' types of the columns. Results of comparisons are Booleans, if no other rows were appended, which needs the rows."""
         if self._arrow is None and not any(column_type.is_logical for column_type in self._given._node.schema):
-            forms = forms_of(self._given._node)
-            return self._frame_of(schema_of(forms, self._given.column_names()).empty_table()).schema
+            return self.schema_without_rows()
         return self._target.schema
+
+    def schema_without_rows(self) -> Any:
+        """Return the types of the columns: results of comparisons are Booleans, whatever was appended."""
+        node = self._native_frame._node
+        schema = schema_of(forms_of(node), self._native_frame.column_names())
+        for index, column_type in enumerate(node.schema):
+            if column_type.is_logical:
+                schema = schema.set(index, pa.field(schema.field(index).name, pa.bool_()))
+        return self._frame_of(schema.empty_table()).schema
 
     def collect_schema(self) -> Any:
         """Return the types of the columns."""

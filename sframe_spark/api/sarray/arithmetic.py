@@ -13,9 +13,9 @@ from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.interchange.dataframe_libraries import is_column
 from sframe_spark.api.node_value_conversion import column_values, literal_of, node_from_values, recoded, require_pairs
 from sframe_spark.errors import NeverEqualWarning, NotAColumnError, SchemaError, UnsupportedOperationError, users_level
+from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.sources.in_memory import constant_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, NDARRAY_KIND, STR_KIND, ColumnType, common_encoding
 from sframe_spark.values.input_copying_simplification_and_validation import library_of
@@ -191,13 +191,15 @@ class Arithmetic:
                 require_pairs(condition._node, value._node, "the condition", name)
         istrue, isfalse = one_value(istrue), one_value(isfalse)
         value_class = Arithmetic._class_of_values(istrue, isfalse, dtype)
-        operands = [Arithmetic._operand(value, value_class, len(condition)) for value in (istrue, isfalse)]
-        kinds = [operand.schema[0].kind for operand in operands]
+        operands = [Arithmetic._operand(value, value_class) for value in (istrue, isfalse)]
+        types = [operand.type if isinstance(operand, Literal) else operand.schema[0] for operand in operands]
+        kinds = [column_type.kind for column_type in types]
         if kinds[0] != kinds[1]:
             error = UnsupportedOperationError if isinstance(istrue, ClassRegistry.array) and isinstance(isfalse, ClassRegistry.array) else SchemaError
             raise error(f"istrue is {kinds[0]} and isfalse is {kinds[1]}: convert one of them with astype()")
-        common = common_encoding(operands[0].schema[0], operands[1].schema[0])
-        return make_array(apply_function("if_else", condition._node, *[recoded(node, common) for node in operands]))
+        common = common_encoding(*types)
+        recoded_operands = [Literal(one.value, common) if isinstance(one, Literal) else recoded(one, common) for one in operands]
+        return make_array(apply_function("if_else", condition._node, *recoded_operands))
 
     @staticmethod
     def _class_of_values(istrue: Any, isfalse: Any, dtype: type | None) -> type | None:
@@ -211,14 +213,14 @@ class Arithmetic:
         return list if isinstance(present[0], list) else literal_of(present[0]).type.python_class
 
     @staticmethod
-    def _operand(value: Any, dtype: type | None, rows: int) -> PlannerNode:
+    def _operand(value: Any, dtype: type | None) -> PlannerNode | Literal:
         if isinstance(value, ClassRegistry.array):
             return value._node
         converted = node_from_values([value], list if dtype is None and isinstance(value, list) else dtype)
         families = {converted.schema[0].kind, family_of_value(value)}
         if DATETIME_KIND in families and families & NUMBERS:
             raise SchemaError(f"{brief(value)} is no {converted.schema[0].kind}: convert it first")
-        return constant_source(column_values(converted)[0], converted.schema[0], rows)
+        return Literal(column_values(converted)[0], converted.schema[0])
 
 
 def beyond_ints(value: Any, column_type: ColumnType) -> Any:
