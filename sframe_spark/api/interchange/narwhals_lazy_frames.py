@@ -329,8 +329,8 @@ def _joined(left: SFrame, right: SFrame, left_keys: list[str], right_keys: list[
             raise error
     on = {f"left key {index}": f"right key {index}" for index in range(len(left_keys))} or {"left key": "right key"}
     left, right = left.copy(), right.copy()
-    for side, keys, ours in ((left, left_keys, on), (right, right_keys, on.values())):
-        for index, name in enumerate(ours):
+    for side, keys, key_names in ((left, left_keys, on), (right, right_keys, on.values())):
+        for index, name in enumerate(key_names):
             # A cross join has one key for all rows.
             side[name] = side[keys[index]] if keys else constant(side, 0)
     if how in ("semi", "anti"):
