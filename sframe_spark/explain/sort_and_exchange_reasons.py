@@ -234,7 +234,9 @@ def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
     if isinstance(operator, GroupBy):
         title = f"left out the exchange of group_by on {names.listed(before, range(len(operator.keys)))}"
         child = before.inputs[0]
-        if firing.equation in (algorithm_choice.group_by_of_sorted.equation, algorithm_choice.group_by_of_sort.equation):
+        if firing.equation == second_orders.group_by_of_second_order.equation:
+            yield f"rows to be grouped by {names.name(child, operator.keys[0])} are read in its order, in which they were saved too (also_by)"
+        elif firing.equation in (algorithm_choice.group_by_of_sorted.equation, algorithm_choice.group_by_of_sort.equation):
             yield f"{title}: {origin_of_order(child, [(key, True) for key in operator.keys], names)}"
         elif firing.equation == algorithm_choice.group_by_of_few.equation:
             yield f"{title}: there are at most {child.length.at_most} rows, which are sorted in memory"
@@ -245,6 +247,8 @@ def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
         title = f"left out the exchange of both sides of the join on {names.listed(before, operator.left_keys)}"
         if firing.equation == algorithm_choice.join_of_sorted.equation:
             yield f"{title}: its right side is in order of {names.name(right, key)}: {origin_of_order(right, [(key, True)], names)}"
+        elif firing.equation == second_orders.join_with_second_order.equation:
+            yield f"{title}: its right side is searched in the order of {names.name(right, key)}, in which it was saved too (also_by)"
         elif firing.equation == algorithm_choice.join_with_few.equation:
             yield f"{title}: its right side has at most {right.length.at_most} rows, which are sorted to be searched"
         elif firing.equation == algorithm_choice.right_join.equation:

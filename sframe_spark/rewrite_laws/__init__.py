@@ -74,6 +74,8 @@ LAWS: tuple[Law, ...] = (
     slice_pushdown.head_of_sort,
     slice_pushdown.slice_of_all,
     second_orders.sort_of_second_order,
+    second_orders.group_by_of_second_order,
+    second_orders.join_with_second_order,
     sort_elimination.sort_of_sorted,
     sort_elimination.sort_of_partly_sorted,
     sort_elimination.top_of_sorted,

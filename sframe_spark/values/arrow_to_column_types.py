@@ -296,8 +296,11 @@ def _zoned_values(values: pa.Array) -> pa.Array:
         return zoned_array(arrow_microseconds(values.field(0)).cast(pa.int64()), values.field(1).cast(pa.int32()), valid)
     _check_microseconds(values)
     instant = arrow_microseconds(values)
-    wall = local_timestamp(instant).cast(pa.int64())
     utc = instant.cast(pa.int64())
+    if values.type.tz in ("UTC", "+00:00", "Z"):
+        # Most columns are of this zone, in which nothing need be looked up row by row.
+        return zoned_array(utc, pa.array(np.zeros(len(utc), np.int32)), values.is_valid())
+    wall = local_timestamp(instant).cast(pa.int64())
     # Before about 1900 the offsets of zones have seconds; they are rounded down to minutes. The instant is not rounded.
     offset = floored(pc.subtract(wall, utc), MINUTE).cast(pa.int32())
     return zoned_array(utc, offset, values.is_valid())

@@ -33,6 +33,8 @@ SELDOM = (
     # Random tables are saved in one order: tests/api/io/test_second_orders.py has programs over frames of two.
     "sort(source, by) = sort(source in its second order, by) where that is the first of by",
     "filter_rows(f(source), m) = f(sort(filter_rows(source in its second order, m), row number))",
+    "group_by(f(source), k) = group_by(f(source in its second order), k) where that is by k",
+    "join(x, source, k) = sorted_join(x, source in its second order, k) where x has few rows",
 )
 
 # Words of equations that are no steps, or not only.

@@ -85,6 +85,53 @@ def test_rows_are_the_same(kind: str, tmp_path: Path) -> None:
     assert set(source_of(saved[10:][saved["key"][10:] == value])) == {None}
 
 
+@pytest.mark.parametrize("small_rows", [pytest.param(0, marks=pytest.mark.spark), 100_000])
+@pytest.mark.parametrize("kind", KEYS)
+def test_groups_are_the_same(kind: str, small_rows: int, tmp_path: Path) -> None:
+    made = frame(kind)
+    made.save(str(tmp_path / "f"), also_by="key")
+    saved = load_sframe(str(tmp_path / "f"))
+    made["twice"], saved["twice"] = made["t"] * 2, saved["t"] * 2
+    asked = {
+        "rows": aggregate.COUNT(),
+        "last": aggregate.LAST("t"),
+        "sum": aggregate.SUM("twice"),
+        "all": aggregate.CONCAT("x"),
+        "spread": aggregate.STD("t"),
+    }
+    found = saved.groupby("key", asked)
+    # 0.0 and -0.0 are one group, but not one value; date-times with an offset are moments.
+    assert source_of(found) == [0 if kind in ("int", "text") else None]
+    wanted = rows_of(made.groupby("key", asked))
+    if small_rows or kind in ("int", "text"):
+        with config.using(small_rows=small_rows):
+            assert rows_of(found) == wanted
+    assert source_of(saved.groupby(["key", "t"], asked)) == [None] and source_of(saved.groupby("t", asked)) == [None]
+    if kind == "int":
+        why = saved.groupby("key", asked).explain(why=True)
+        assert "rows to be grouped by key are read in its order, in which they were saved too (also_by)" in why
+        assert source_of(saved[saved["t"] > 100].groupby("key", asked)) == [None]
+
+
+@pytest.mark.parametrize("small_rows", [pytest.param(0, marks=pytest.mark.spark), 100_000])
+@pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])
+def test_matches_of_few_rows_are_the_same(how: str, small_rows: int, tmp_path: Path) -> None:
+    made = frame("int", 3000)
+    made.save(str(tmp_path / "f"), also_by="key")
+    saved = load_sframe(str(tmp_path / "f"))
+    few = SFrame({"key": [9, 3, 77, 9], "n": range(4)})
+    found = few.join(saved, on="key", how=how)
+    assert source_of(found) == [0 if how in ("inner", "left") else None]
+    wanted = rows_of(few.join(made, on="key", how=how))
+    if small_rows or how in ("inner", "left"):
+        with config.using(small_rows=small_rows):
+            assert rows_of(found) == wanted
+            assert len(few.join(saved, on="key", how=how)) == len(wanted)
+    if how == "inner":
+        assert "its right side is searched in the order of key, in which it was saved too (also_by)" in few.join(saved, on="key").explain(why=True)
+        assert source_of(made.join(saved, on="key")) == [None]
+
+
 def test_what_is_known_of_the_order_is_known_of_the_rows_that_are_kept(tmp_path: Path) -> None:
     made = frame("int")
     made.save(str(tmp_path / "f"), also_by="key")
