@@ -297,7 +297,7 @@ def test_a_kernel_that_takes_another_number_of_arguments_is_told_at_the_call(nam
     define_function(function, lambda t, p: INT, lambda a, t, p, rows: kernel(a))
     with pytest.raises(UnsupportedOperationError, match=f"scalar function '{function}' does not take {count} argument.*{said}") as raised:
         call(function, *[SArray([1, 2])] * count)
-    assert "arguments= of define_function()" in str(raised.value)
+    assert "give define_function() arguments=" in str(raised.value)
 
 
 def test_what_else_fails_for_a_missing_value_is_no_matter_of_the_call() -> None:

@@ -308,8 +308,8 @@ def check_all(node: PlannerNode, chunk: Chunk, rows: Rows) -> None:
         check_order_needs(node, rows, kernel_rows)
         check_declared_rewrites(node, chunk, rows)
     except UserFunctionError as error:
-        remedy = "Test inputs[0].rows first where the kernel reads single values, and give columns without rows, such as pa.array([], type)"
-        raise ContractBroken(node, "the kernel takes any part of the rows that it takes, also no rows", str(error), remedy) from error
+        remedy = "Test inputs[0].rows, which may be 0, where the kernel reads single values, and give columns without rows, such as pa.array([], type)"
+        raise ContractBroken(node, "the kernel takes any part of these rows, also none of them", str(error), remedy) from error
 
 
 def check_lowering(example: Example, difference_of: Callable[[Rows, Rows], str] | None = None, lowering: str = "plan_to_operator()") -> None:
@@ -341,7 +341,7 @@ def check_lowering(example: Example, difference_of: Callable[[Rows, Rows], str] 
         if not same_rows(found, rows):
             text = difference(found, rows, "the kernel", "Spark") if difference_of is None else difference_of(found, rows)
             remedy = f"The kernel is right where expected= was given: mend the other one, or leave {lowering} out, and the kernel computes all rows"
-            demand(False, node, "kernel and Spark lowering give the same rows", text, remedy)
+            demand(False, node, f"kernel and {lowering} give the same rows", text, remedy)
     else:
         check_facts(node, len(rows))
         check_claims(node, rows)

@@ -326,14 +326,14 @@ class _FunctionChecks:
     def require_some_call(self, rows: Rows, failure: Exception) -> None:
         """Say why every call fails: the engine explains what a kernel gave, and else the number or the types of arguments are wrong."""
         kinds = ", ".join(str(self.schema[o.index] if isinstance(o, Register) else o.type) for o in self.step.operands)
-        text = f"{self.called(rows[0])} raises {type(failure).__name__}: {failure}, and so does every other call"
+        text = f"no call succeeds; for {self.called(rows[0])} {failure}"
         is_explained = isinstance(failure, SFrameError) and not isinstance(failure, UserFunctionError)
         rule = (
             "its kernel gives one value a row, of the inferred type"
             if is_explained
             else f"it takes {counted(len(self.step.operands), 'argument')} ({kinds})"
         )
-        remedy = "" if is_explained else "arguments= of define_function() says how many it takes, and infer() refuses the types that it does not take"
+        remedy = "" if is_explained else "Give define_function() the number of arguments as arguments=, and let infer() refuse types that the kernel does not take"
         raise ContractBroken(self.subject, rule, str(failure) if is_explained else text, remedy) from failure
 
     def failure_of(self, rows: Rows) -> Exception | None:
@@ -374,8 +374,8 @@ class _FunctionChecks:
         given = kernel.compute(arguments, types, prepared, len(rows))
         wanted = node.schema[-1]
         texts = [str(kind).startswith(("string", "large_string", "null", "dictionary<values=string")) for kind in (given.type, wanted.physical)]
-        found = f"it gives Arrow's {given.type}, and infer() says {wanted}, of which Arrow makes texts"
-        remedy = "Infer another type, or cast the result where texts are meant"
+        found = f"it gives Arrow's {given.type}, and infer() says {wanted}: the engine would have to make texts of the values"
+        remedy = "Let infer() give the type of what the kernel gives, such as FLOAT, or let the kernel cast its result to pa.string()"
         demand(texts[0] or not texts[1], self.subject, "the kernel gives values of the inferred type", found, remedy)
 
     def check_alone(self, rows: Rows, values: Sequence[Any]) -> None:
@@ -544,7 +544,8 @@ class _AggregateChecks:
         found = decode(values_of_windows([aggregate], InputRows(chunk.columns, chunk.rows), RowWindows(starts, stops))[0], kind)
         for start, stop, value in zip(starts.tolist(), stops.tolist(), found, strict=True):
             columns = [[row[place] for row in rows[start:stop]] for place in range(len(self.schema))]
-            _compared(self.subject, self.called(columns), value, self.expected, columns, kind)
+            part = "" if stop - start == len(rows) else f" (rows[{start}:{stop}])"
+            _compared(self.subject, f"{self.called(columns)}{part}", value, self.expected, columns, kind)
 
     def check_where_it_runs(self, rows: Rows) -> None:
         """Check the aggregate in another process, and that it runs no Python for each row or group unless it says so."""
@@ -577,7 +578,7 @@ class _AggregateChecks:
         def lifted(start: int, stop: int) -> Any:
             return parts.lift(chunk.slice(start, stop).columns, stop - start, types, self.parameters)
 
-        rule = "parts of runs that are combined are the part of all rows, in any grouping, of no rows too"
+        rule = "parts of runs of rows, combined in any grouping, give the value of all rows, also where a run has no rows"
         remedy = (
             "combine() keeps of both parts all that finish() needs, such as sums and counts, also where a part has only missing values, or no rows; "
             "finish() divides: no part is a finished value"
@@ -585,11 +586,11 @@ class _AggregateChecks:
         for cut, end in itertools.combinations_with_replacement(places_to_cut(len(rows)), 2):
             runs = [lifted(0, cut), lifted(cut, end), lifted(end, len(rows))]
             # A function may change its arguments.
-            given = ", ".join(map(shown, runs))
+            first, second, third = map(shown, runs)
             left = parts.combine(parts.combine(runs[0], runs[1], types), runs[2], types)
             right = parts.combine(runs[0], parts.combine(runs[1], runs[2], types), types)
-            for part, way in ((left, "the first two first"), (right, "the last two first")):
+            for part, way in ((left, f"combine(combine({first}, {second}), {third})"), (right, f"combine({first}, combine({second}, {third}))")):
                 value = parts.finish(part, types, self.parameters)
-                where = f"combine() of the parts of rows 0 to {cut}, {cut} to {end} and {end} to {len(rows)}, {given}, {way}"
-                found = f"{where}, gives {shown(part)}, which finish() makes {shown(value)}; of all rows it is {shown(whole)}"
+                where = f"the parts of rows[0:{cut}], rows[{cut}:{end}] and rows[{end}:{len(rows)}] are {first}, {second} and {third}"
+                found = f"{where}; {way} is {shown(part)}, and finish() of it {shown(value)}; of all rows it is {shown(whole)}"
                 demand(same_value(value, whole), self.subject, rule, found, remedy)

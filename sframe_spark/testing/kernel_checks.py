@@ -229,7 +229,8 @@ def check_useful_orders(node: PlannerNode) -> None:
         width = node.inputs[slot].facts.width if 0 <= slot < len(node.inputs) else 0
         is_right = bool(columns) and len(set(columns)) == len(columns) and all(0 <= column < width for column in columns)
         remedy = "useful_orders() gives pairs of an input and its columns, both counted from 0"
-        demand(is_right, node, "useful_orders() gives columns of the inputs", f"({slot}, {list(columns)})", remedy)
+        has = f"input {slot} has {counted(width, 'column')}" if 0 <= slot < len(node.inputs) else f"there are {counted(len(node.inputs), 'input')}"
+        demand(is_right, node, "useful_orders() gives columns of the inputs", f"it gives ({slot}, {list(columns)}), and {has}", remedy)
 
 
 def check_value(node: PlannerNode) -> None:

@@ -84,7 +84,7 @@ def check_law(rule: Law, builds: Build | Sequence[Build], *inputs: ColumnType | 
     checks = _LawChecks(rule, (builds,) if callable(builds) else tuple(builds), schemas)
     checks.check_plans(generated)
     if not checks.fired:
-        remedy = "builds makes plans at which it applies; on= names their last operator"
+        remedy = "Let builds make a plan with a node at which the law applies; on= of the law names the operator of that node"
         raise ContractBroken(checks.subject, "it applies to the plans that it is checked on", "it gave None, or the same node, at every node", remedy)
 
 
@@ -211,7 +211,7 @@ def _with_ints(plan: PlannerNode, place: int, name: str, value: int) -> PlannerN
             return node
         try:
             return attrs.evolve(node.operator, **{name: value}).make_planner_node(*node.inputs)
-        except (SFrameError, TypeError, ValueError):
+        except (SFrameError, TypeError, ValueError, LookupError):
             return node
 
     return _rebuilt(plan, changed)
@@ -235,7 +235,7 @@ def _rebuilt(plan: PlannerNode, change: Callable[[int, PlannerNode], PlannerNode
     for number, node in enumerate(list(postorder([plan]))):
         try:
             above = node.with_inputs([made[id(child)] for child in node.inputs])
-        except (SFrameError, TypeError, ValueError):
+        except (SFrameError, TypeError, ValueError, LookupError):
             above = node
         made[id(node)] = change(number, above)
     return made[id(plan)]

@@ -140,8 +140,8 @@ def check_work_in_spark(node: PlannerNode) -> None:
         return
     ran = QueryWork(plans[-1].count("Exchange"), plans[-1].count("Sort"))
     found = (
-        f"with the result in order it claims at most {counted(work.exchanges, 'exchange')} and {counted(work.sorts, 'sort')}, "
-        f"{ran.exchanges} and {ran.sorts} ran"
+        f"{counted(ran.exchanges, 'exchange')} and {counted(ran.sorts, 'sort')} ran, and with those that put the result in order it may be at most "
+        f"{work.exchanges} and {work.sorts}"
     )
     holds = ran.exchanges <= work.exchanges and ran.sorts <= work.sorts
     said = node.operator.spark_cost.work

@@ -13,6 +13,8 @@ from sframe_spark.order.properties import RelationProperties
 
 Row = Sequence[Any]
 
+MISSING_VALUES = {"nulls_first": "missing values first", "nulls_last": "missing values last"}
+
 
 def rank(value: Any) -> tuple[int, Any]:
     """Return a key that sorts values as the engine does in ascending order: missing values first, NaN last, datetimes by instant.
@@ -51,8 +53,8 @@ def out_of_order(before: Row, after: Row, items: Sequence[OrderingItem]) -> bool
 
 
 def item_text(item: OrderingItem) -> str:
-    """Return an item of an order for a message, such as ``column 0 asc``."""
-    return f"column {item.column} {item.direction}"
+    """Return an item of an order for a message, such as ``column 0 asc (missing values first)``."""
+    return f"column {item.column} {item.direction} ({MISSING_VALUES[item.nulls]})"
 
 
 def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[str]:
@@ -62,7 +64,7 @@ def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[st
     --------
     >>> known = RelationProperties(OrderingProperties(orderings=[[(0, "asc")]], keys=[[0]]))
     >>> false_claims(known, [(1,), (1,), (3,)])
-    ['rows 0 and 1 are equal on the key of the columns [0]']
+    ['rows 0 and 1 are equal in the columns [0], which are claimed to be a key']
     """
     order = properties.order
     found = [f"column {c} is not constant" for c in order.constants if len({rank(row[c]) for row in rows}) > 1]  # type: ignore[call-overload]
@@ -102,7 +104,7 @@ def false_dependencies(order: OrderingProperties, rows: Sequence[Row]) -> list[s
             for i, row in enumerate(rows):
                 first = seen.setdefault(tie(row, key), i)
                 if first != i:
-                    found.append(f"rows {first} and {i} are equal on the key of the columns {list(key)}")
+                    found.append(f"rows {first} and {i} are equal in the columns {list(key)}, which are claimed to be a key")
                     break
     for determinant, dependent in order.functional_dependencies:
         if all(isinstance(column, int) for column in (*determinant, *dependent)):

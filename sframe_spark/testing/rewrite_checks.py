@@ -82,8 +82,9 @@ def check_copied_columns(node: PlannerNode, rows: Rows) -> None:
     origins = operator.column_origins(facts)
     remedy = "column_origins() gives, for each output column, the (input, column) that it copies, and nothing where it is computed"
     if operator.arranges_columns:
+        without = f"{remedy}; leave arranges_columns out where columns are computed"
         copied = len(origins) == len(node.schema) and all(len(item) == 1 for item in origins)
-        demand(copied, node, "each column is a column of an input, since arranges_columns is True", f"column_origins() gives {origins}", remedy)
+        demand(copied, node, "each column is a column of an input, since arranges_columns is True", f"column_origins() gives {origins}", without)
     in_place = operator.arranges_columns or operator.row_wise
     given = [rows_of(read_all(child), child.schema) for child in node.inputs]
     for output, sources in enumerate(origins[: len(node.schema)]):
@@ -113,10 +114,10 @@ def check_counts(node: PlannerNode, rows: Rows) -> None:
         found = f"{len(rows)} rows for {len(groups)} groups"
         rule = f"there is a row for each group, since group_keys is {list(keys)}"
         demand(len(rows) == len(groups), node, rule, found)
-        check_groups_alone(node, keys, rows, rule)
+        check_groups_alone(node, keys, rows)
 
 
-def check_groups_alone(node: PlannerNode, keys: Sequence[int], rows: Rows, rule: str) -> None:
+def check_groups_alone(node: PlannerNode, keys: Sequence[int], rows: Rows) -> None:
     """Check that the rows of one group alone give one row, which is among those of all groups, for a few groups."""
     below = read_all(node.inputs[0])
     of_rows = [tuple(rank(row[key]) for key in keys) for row in rows_of(below, node.inputs[0].schema)]
@@ -125,8 +126,9 @@ def check_groups_alone(node: PlannerNode, keys: Sequence[int], rows: Rows, rule:
         found = kernel_rows(over_rows(node, [below.rows_at(pa.array(places, pa.int64()))]))
         is_one = len(found) == 1 and any(same_rows(found[0], row) for row in rows)
         text = f"the rows {shown_rows([rows_of(below, node.inputs[0].schema)[place] for place in places])} alone give {shown_rows(found)}"
-        remedy = "A row of the output is made of the rows of its group alone: leave group_keys out where other groups change it"
-        demand(is_one, node, rule, f"{text}, all rows {shown_rows(rows)}", remedy)
+        rule = f"a row is made of the rows of its group alone, since group_keys is {list(keys)}"
+        remedy = "Leave group_keys out where other groups change a row"
+        demand(is_one, node, rule, f"{text}, and all rows give {shown_rows(rows)}", remedy)
 
 
 def check_row_range(node: PlannerNode, rows: Rows) -> None:
@@ -177,10 +179,11 @@ def check_filters_below(node: PlannerNode, rows: Rows) -> None:
         demand(0 <= slot < len(node.inputs), node, "filtered_slots are inputs", f"{slot} of {len(node.inputs)}")
         for tried in filters_below(node, rows, slot):
             if not same_rows(tried.found, tried.wanted):
-                below = f"the operator over input {slot} where column {tried.column} {tried.text}"
-                what = difference(tried.found, tried.wanted, below, "the filtered output")
+                below = f"input {slot}, filtered by 'column {tried.column} {tried.text}',"
+                what = difference(tried.found, tried.wanted, below, f"the output, filtered by 'column {tried.output} {tried.text}',")
                 rule = (
-                    f"a filter on column {tried.output} may go below, since filtered_slots has {slot} and column_origins() says column {tried.column}"
+                    f"a filter of output column {tried.output} may be made of the input, since filtered_slots has {slot} and column_origins() says "
+                    f"that it is column {tried.column} there"
                 )
                 demand(False, node, rule, what, "Leave filtered_slots out where the rows that a filter drops change other rows")
 
@@ -249,7 +252,7 @@ def _columns_alone(node: PlannerNode, outputs: Sequence[int], plan: PlannerNode 
 def _require_same(node: PlannerNode, found: Rows | None, wanted: Rows, outputs: Sequence[int]) -> None:
     if found is not None and not same_rows(found, wanted):
         rule, remedy = _about_columns(node, outputs)
-        demand(False, node, rule, difference(found, wanted, "alone it", "among all columns it"), remedy)
+        demand(False, node, rule, f"of these columns, {difference(found, wanted, 'alone it', 'among all columns it')}", remedy)
 
 
 def _about_columns(node: PlannerNode, outputs: Sequence[int]) -> tuple[str, str]:
@@ -260,7 +263,7 @@ def _about_columns(node: PlannerNode, outputs: Sequence[int]) -> tuple[str, str]
     says = "None" if changed is None else f"{changed[0].name}[{changed[0].describe()}] with the columns {list(changed[1])}"
     rule = f"the output columns {list(outputs)} are the same if no others are computed"
     remedy = (
-        f"input_columns({list(outputs)}) says that they need the columns {read} of the inputs; over_columns() gives {says}. "
+        f"input_columns({list(outputs)}) says that they are made of the columns {read}, a list for each input; over_columns() gives {says}. "
         "Name all columns of which they are made, or leave both methods out: then all columns are read"
     )
     return rule, remedy

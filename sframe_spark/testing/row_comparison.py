@@ -79,11 +79,11 @@ def difference(first: Rows, second: Rows, first_name: str, second_name: str) -> 
     >>> difference([(1, "a"), (2, "b")], [(1, "a"), (3, "b")], "the kernel", "Spark")
     'row 1, column 0: the kernel gives 2, Spark gives 3'
     >>> difference([(1,)], [], "the kernel", "Spark")
-    'the kernel gives 1 row, Spark gives 0 rows: [(1,)] and []'
+    'the kernel gives 1 row: [(1,)], Spark gives 0 rows: []'
     """
     if len(first) != len(second):
-        counts = f"{first_name} gives {counted(len(first), 'row')}, {second_name} gives {counted(len(second), 'row')}"
-        return f"{counts}: {shown_rows(first)} and {shown_rows(second)}"
+        given = [f"{name} gives {counted(len(rows), 'row')}: {shown_rows(rows)}" for name, rows in ((first_name, first), (second_name, second))]
+        return ", ".join(given)
     if same_rows(multiset(first), multiset(second)):
         return f"the same rows, in another order: {first_name} gives {shown_rows(first)}, {second_name} gives {shown_rows(second)}"
     number = next(index for index, (a, b) in enumerate(zip(first, second, strict=True)) if not same_value(a, b))

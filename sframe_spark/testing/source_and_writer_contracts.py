@@ -20,7 +20,7 @@ from sframe_spark.api.sframe import SFrame
 from sframe_spark.api.sframe.file_io import form_of_files
 from sframe_spark.config import config
 from sframe_spark.engine.execution.export import write_whole
-from sframe_spark.errors import ContractBroken, InvalidArgumentError, SchemaError, SFrameError, UncheckedWarning, UserFunctionError, users_level
+from sframe_spark.errors import ContractBroken, InvalidArgumentError, SFrameError, UncheckedWarning, UserFunctionError, users_level
 from sframe_spark.operators.sources.row_source import RowSource
 from sframe_spark.operators.sources.rows_of_sources import source_node
 from sframe_spark.operators.sources.source_predicate import Predicate
@@ -167,7 +167,7 @@ def read_rows(source: RowSource, table: SourceTable, start: int, stop: int, name
                 f"the source {type(source).__name__}",
                 "read() yields the columns that it is asked for, in that order",
                 f"asked for {', '.join(names)} it yields {', '.join(batch.schema.names)}",
-                "Others are read for nothing",
+                "Yield the columns that read() is given and no others, which are read for nothing",
             )
         rows += rows_of(alone.checked_batch(batch, source, range(len(names))), schema)
     return rows
@@ -180,22 +180,20 @@ def _opened(source: RowSource) -> _SourceCheck:
     table = table_of_sources([source])
     length = table.lengths[0]
     stop = len(table.parts[0]) if length is None else length
-    remedy = "columns() says one type, and read() yields another: cast the values, or declare their type"
-    rows = _failing(source, "rows are of the declared columns and types", lambda: read_rows(source, table, 0, stop, table.names, None), remedy)
+    rows = _failing(source, "rows are of the declared columns and types", lambda: read_rows(source, table, 0, stop, table.names, None))
     starts = range(len(table.parts[0]) + 1) if length is None else table.part_starts
     near = {0, 1, 2, stop // 3, stop // 2, stop - 2, stop - 1, stop, *starts[:MAX_READ_ALONE], *starts[-MAX_READ_ALONE:]}
     return _SourceCheck(source, table, rows, sorted(bound for bound in near if 0 <= bound <= stop))
 
 
-def _failing(source: RowSource, rule: str, read: Callable[[], Rows], remedy: str = "") -> Rows:
+def _failing(source: RowSource, rule: str, read: Callable[[], Rows]) -> Rows:
     """Return what is read; an error is that a rule does not hold."""
     try:
         return read()
     except ContractBroken:
         raise
     except Exception as error:
-        remedy = remedy if isinstance(error, SchemaError) else ""
-        raise ContractBroken(f"the source {type(source).__name__}", rule, f"read() raises {type(error).__name__}: {error}", remedy) from error
+        raise ContractBroken(f"the source {type(source).__name__}", rule, f"read() raises {type(error).__name__}: {error}") from error
 
 
 def _check_declared_rows(checked: _SourceCheck) -> None:
@@ -282,7 +280,7 @@ def _check_claims(checked: _SourceCheck) -> None:
     named = re.sub(r"columns \[([\d, ]+)\]", lambda match: "columns " + ", ".join(repr(names[int(number)]) for number in match[1].split(",")), named)
     numbers = re.match(r"rows (\d+) and (\d+)", named)
     rows = "" if numbers is None else f": {shown_rows([checked.rows[int(number)] for number in numbers.groups()])}"
-    remedy = "Leave out of order() and unique() what is not true of every file: a sort is left out where they say that rows are in order"
+    remedy = "Leave out of order() and unique() what is not true of every file: they are believed, and sorts are left out"
     checked.demand(False, "what order() and unique() say is true", named + rows, remedy)
 
 
@@ -303,10 +301,9 @@ def _check_predicates(checked: _SourceCheck) -> None:
             what = f"for rows with {predicate.describe()}"
             checked.demand(lost is None, rule, f"{what} it leaves out {shown_rows([lost or ()])}", "Ranges include both of their ends")
             made = _not_within(found, every)
-            others = "with a predicate there are no other rows, and no other order"
-            checked.demand(
-                made is None, others, f"{what} it yields {shown_rows([made or ()])}", "Yield rows in the order in which they are without it"
-            )
+            others = "a predicate leaves rows out, and changes neither the others nor their order"
+            place = f"{what} it yields {shown_rows(found)}, without it {shown_rows(every)}: {shown_rows([made or ()])} is out of place"
+            checked.demand(made is None, others, place, "Leave rows out, and keep the others as they are without the predicate")
 
 
 def predicates_of(table: SourceTable, rows: Rows) -> Iterator[Predicate]:
@@ -357,8 +354,11 @@ def _check_sent(checked: _SourceCheck) -> None:
     try:
         copy = pickle.loads(import_cloudpickle().dumps(checked.source))
     except Exception as error:
+        # Imported here, because it imports cloudpickle.
+        from sframe_spark.udf.program_pickler import culprit
+
         remedy = "Open files, locks and connections in read(), and keep none of them"
-        raise ContractBroken(checked.subject, rule, f"it cannot be pickled ({error})", remedy) from error
+        raise ContractBroken(checked.subject, rule, f"self{culprit(checked.source)} cannot be pickled ({error})", remedy) from error
     last = checked.bounds[-1]
     found = _failing(checked.source, rule, lambda: read_rows(copy, checked.table, 0, last, checked.table.names, None))
     checked.demand(same_rows(checked.rows, found), rule, _shown_difference(found, checked.rows, "a copy", "the source"))
@@ -451,6 +451,9 @@ def check_writer(
             form = form_of_files(in_memory(chunk_of(table, schema), schema), list(types), _closing_noticed(writer), options)
             for batches in ([table], [table[start : start + 2] for start in range(0, len(table), 2)] or [[]]):
                 written += _written_and_read(subject, form, schema, batches, path, read, expected)
+        if len(types) > 1 and os.path.exists(path) and isinstance(read(path), SFrame):
+            for table in tried:
+                _check_other_order(writer, types, options, table, path, read, expected)
     if not written:
         raise ContractBroken(subject, "it writes rows of such columns", "it refuses all that were tried", "check() is to refuse the columns then")
 
@@ -502,6 +505,30 @@ def _written_and_read(
     return True
 
 
+def _check_other_order(
+    writer: type[FileWriter],
+    types: Mapping[str, ColumnType],
+    options: Mapping[str, Any],
+    rows: Rows,
+    path: str,
+    read: Callable[[str], Any],
+    expected: Callable[[tuple[Any, ...]], Sequence[Any]],
+) -> None:
+    """Check that columns come back under their names if a frame has them in the opposite order, unless the writer refuses that order."""
+    turned, schema = [row[::-1] for row in rows], tuple(types.values())[::-1]
+    try:
+        form = form_of_files(in_memory(chunk_of(turned, schema), schema), list(types)[::-1], writer, options)
+    except SFrameError:
+        return
+    subject = f"the writer {writer.__name__}"
+    try:
+        _written_and_read(subject, form, schema, [turned], path, read, lambda row: tuple(expected(row[::-1]))[::-1])
+    except ContractBroken as error:
+        rule = f"columns come back under their names also if the frame has them in the order {', '.join(form.names)}"
+        remedy = "Take columns by name, as rows.column(name), or let check() refuse other orders: two dicts are equal in any order, their lists are not"
+        raise ContractBroken(subject, rule, error.found, remedy, error.rows) from error
+
+
 def _closing_noticed(writer: type[FileWriter]) -> type[FileWriter]:
     """Return a class of writers that notices that the file was closed by the writer."""
 
@@ -509,7 +536,7 @@ def _closing_noticed(writer: type[FileWriter]) -> type[FileWriter]:
         def close(self) -> None:
             super().close()
             if self.file.closed:
-                remedy = "Whoever has opened the file closes it, after it was made sure that all of it is on the disk"
+                remedy = "Do not close self.file: the engine does, when it has made sure that all of it is on the disk"
                 raise ContractBroken(f"the writer {writer.__name__}", "it leaves the file open", "close() closes it", remedy)
 
     Noticing.__module__, Noticing.__qualname__, Noticing.__name__ = writer.__module__, writer.__qualname__, writer.__name__

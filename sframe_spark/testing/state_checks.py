@@ -68,13 +68,13 @@ class _States:
         for first, second, third in itertools.combinations_with_replacement(places_to_cut(self.inputs[0].rows), 3):
             begin = self.operator.initial_state(self.facts)
             parts = [self.state(0, first), self.state(first, second), self.state(second, third)]
-            where = f"rows 0 to {first}, {first} to {second} and {second} to {third}"
+            where = f"a, b and c of rows[0:{first}], rows[{first}:{second}] and rows[{second}:{third}]"
             wanted = self.rows[self.rows_before(third) :]
             # In the other grouping, the engine's own, they are combined where rows are divided into ranges.
             rule = "combine() gives the state of two ranges of rows, one after the other"
-            remedy = "combine(a, combine(b, c)) is to be combine(combine(a, b), c), also where a range has no rows"
+            remedy = "Let combine(a, combine(b, c)) be the same as combine(combine(a, b), c), also where a range has no rows"
             right = self.combine(begin, self.combine(parts[0], self.combine(parts[1], parts[2])))
-            self.require(right, third, wanted, rule, f"states of {where}, combined from the last on", remedy)
+            self.require(right, third, wanted, rule, f"combine(a, combine(b, c)) of the states {where}", remedy)
             self.check_carried(begin, parts, third, wanted, where)
 
     def rows_before(self, stop: int) -> int:
@@ -96,7 +96,8 @@ class _States:
         if state is TOO_LARGE:
             return
         rule = "carried() keeps all of a state that later rows need"
-        self.require(sent(state), third, wanted, rule, f"states of {where}, sent as carried() gives them")
+        remedy = "Let carried() keep what combine() and advance() read, or leave it out: then whole states are sent"
+        self.require(sent(state), third, wanted, rule, f"combine() of what carried() gives of the states {where}", remedy)
 
     def state(self, start: int, stop: int) -> Any:
         """Return the state of a range of rows."""
@@ -136,8 +137,8 @@ class _States:
         final = call_operator(self.operator, lambda: self.operator.finish(self.facts, after))
         found = rows_of(chunk if final is None else joined(chunk, final), self.node.schema)
         if not same_rows(found, wanted):
-            text = difference(found, wanted, f"after the {where}, advance()", "one kernel call")
-            demand(False, self.node, rule, f"of the rows from {first} on, {text}", remedy)
+            text = difference(found, wanted, "advance()", "one kernel call for all rows")
+            demand(False, self.node, rule, f"of the rows from {first} on, after {where}, {text}", remedy)
 
     def check_unchanged(self, rows: Sequence[Chunk], state: Any) -> None:
         """Check that ``advance`` leaves the state that it is given as it was."""

@@ -45,7 +45,7 @@ def user_error(description: str, value: Any, error: BaseException) -> UserFuncti
 
 def failure(description: str, error: BaseException) -> UserFunctionError:
     """Return the error to raise when a function of whole columns fails, with the traceback of the user's code."""
-    return error_like(type(error), *_described(description, error), Excerpt("whole columns"))
+    return error_like(type(error), *_described(description, error), Excerpt("columns, as Arrow arrays"))
 
 
 def failure_without_input(description: str, error: BaseException) -> UserFunctionError:

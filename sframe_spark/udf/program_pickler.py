@@ -379,6 +379,20 @@ def culprit(value: Any, depth: int = 0) -> str:
     return ""
 
 
+def captured_culprit(value: Any, depth: int = 0) -> str:
+    """Return what keeps a function, or a frozen object with functions, from being pickled, as ``lock of kernel()``; empty if none is found."""
+    if isinstance(value, types.FunctionType):
+        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+            if not _is_pickled(cell.cell_contents):
+                return f"{name}{culprit(cell.cell_contents)} of {value.__name__}()"
+        return ""
+    fields = getattr(type(value), "__attrs_attrs__", None)
+    names = list(getattr(value, "__dict__", ())) if fields is None else [field.name for field in fields]
+    if depth >= _MAX_CULPRIT_DEPTH or isinstance(value, (type, types.ModuleType)):
+        return ""
+    return next((found for name in names if (found := captured_culprit(getattr(value, name), depth + 1))), "")
+
+
 def _is_pickled(value: Any) -> bool:
     try:
         ProgramPickler(io.BytesIO(), contextvars.copy_context(), {}).dump(value)

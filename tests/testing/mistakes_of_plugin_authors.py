@@ -103,7 +103,7 @@ def arity_that_is_not_said() -> None:
     call("mistake_unpacking", SArray([1]))
 
 
-@mistake("A kernel takes another number of arguments", "`check_function`", mark=4)
+@mistake("A kernel takes another number of arguments", "`check_function`")
 def arity_of_kernel() -> None:
     def kernel(arguments: Any, types: Any, parameters: Any, rows: int) -> Any:
         part, all_of_it = arguments
@@ -211,7 +211,7 @@ def no_pickle() -> None:
     check_function("mistake_locked", [1, 2, 3], spark=False)
 
 
-@mistake("A name is taken twice", "`define_function`, `define_aggregate`, `@register`", mark=4)
+@mistake("A name is taken twice", "`define_function`, `define_aggregate`, `@register`")
 def name_taken() -> None:
     define_function("add", whole, lambda a, t, p, n: a[0])
 
@@ -375,7 +375,7 @@ def not_registered() -> None:
     check_operator(Example("mistake_unregistered", "ints", lambda: Unregistered().make_planner_node(rows)))
 
 
-@mistake("A `combine` is wrong only if ranges are combined from the last on", "`check_operator`")
+@mistake("A `combine` is wrong only if ranges are combined from the last on", "`check_operator`", mark=4)
 def wrong_combine() -> None:
     @attrs.frozen
     class Combined(Running):
@@ -408,7 +408,7 @@ def wrong_combine() -> None:
     check(Combined, {"a": [1, 2, 2, 3]})
 
 
-@mistake("A `carried` forgets", "`check_operator`")
+@mistake("A `carried` forgets", "`check_operator`", mark=4)
 def forgetful_carried() -> None:
     @attrs.frozen
     class Carried(Running):
@@ -445,7 +445,7 @@ def false_origins() -> None:
     check(Swapped)
 
 
-@mistake("False `filtered_slots`", "`check_operator`")
+@mistake("False `filtered_slots`", "`check_operator`", mark=4)
 def false_filtered_slots() -> None:
     @attrs.frozen
     class AboveMean(Base):
@@ -464,7 +464,7 @@ def false_filtered_slots() -> None:
     check(AboveMean)
 
 
-@mistake("False `input_columns` or `over_columns`", "`check_operator`")
+@mistake("False `input_columns` or `over_columns`", "`check_operator`", mark=4)
 def false_over_columns() -> None:
     @attrs.frozen
     class Two(Base):
@@ -554,7 +554,7 @@ def operator_in_threads() -> None:
     check(Threaded)
 
 
-@mistake("`spark_cost` says that Spark exchanges no rows", "`check_contract` on Spark", needs_spark=True)
+@mistake("`spark_cost` says that Spark exchanges no rows", "`check_contract` on Spark", mark=4, needs_spark=True)
 def false_spark_cost() -> None:
     @attrs.frozen
     class Turned(Base):
@@ -586,7 +586,7 @@ def false_arranges() -> None:
     check(Arranged)
 
 
-@mistake("A false `row_range`", "`check_operator`", mark=4)
+@mistake("A false `row_range`", "`check_operator`")
 def false_row_range() -> None:
     @attrs.frozen
     class Ranged(Base):

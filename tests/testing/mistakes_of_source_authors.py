@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark import SFrame
+from sframe_spark import SArray, SFrame
 from sframe_spark.plugin import INT, STR, FileWriter, Predicate, RowSource, register_writer
 from sframe_spark.testing.source_and_writer_contracts import check_source, check_writer
 from tests.testing.mistakes_of_plugin_authors import mistake
@@ -230,6 +230,20 @@ def failing_writer() -> None:
             self.file.write("".join(rows.column(0).to_pylist()).encode())
 
     check_writer(Failing, {"text": STR}, lines_in, [("a",), (None,)])
+
+
+@mistake("A writer that takes columns by place, whatever their names are", "`check_writer`")
+def columns_by_place() -> None:
+    class ByPlace(Lines):
+        def write(self, rows: pa.Table) -> None:
+            for time, level in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                self.file.write(f"{(time, level)}\n".encode())
+
+    def read(path: str) -> SFrame:
+        rows = [ast.literal_eval(line) for (line,) in lines_in(path)]
+        return SFrame({"time": SArray([time for time, _ in rows], dtype=int), "level": SArray([level for _, level in rows], dtype=int)})
+
+    check_writer(ByPlace, {"time": INT, "level": INT}, read, [(1, 20)])
 
 
 @mistake("A suffix that is taken", "`register_source`, `register_writer`; a package that does so is left out")

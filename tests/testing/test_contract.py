@@ -394,7 +394,7 @@ def example(operator_class: type[Operator]) -> Example:
         (WrongLength, "the inferred length is the number of rows"),
         (WrongBound, "at most as many rows as inferred"),
         (Ascending, "what infer_properties.. claims is true: rows .* are not in the order"),
-        (Distinct, "what infer_properties.. claims is true: rows .* are equal on the key"),
+        (Distinct, "what infer_properties.. claims is true: rows .* are equal in the columns .*, which are claimed to be a key"),
         (Numbered, "a row is made of its row of the inputs alone, since row_wise is True"),
         (Halves, "a kernel gives what is inferred: .* rows of .*, and it is row_wise: one for each"),
         (Forgetful, "parts that are combined give the rows of the whole"),
@@ -433,7 +433,7 @@ def test_lies_of_joins_are_found_without_spark(join: Operator, rule: str) -> Non
 @pytest.mark.parametrize(
     ("operator_class", "rule"),
     [
-        (OtherLowering, "kernel and Spark lowering give the same rows"),
+        (OtherLowering, "kernel and plan_to_operator.. give the same rows"),
         (OtherSparkType, "the lowering gives the inferred types"),
         (TiedKey, "the key orders all rows"),
         (LostKey, "rows have a key"),
@@ -460,7 +460,7 @@ def test_rows_that_the_kit_makes_are_tried_on_spark(spark: Any) -> None:
     of_ints = Example(MissingIsZero.name, "no missing value", lambda: MissingIsZero().make_planner_node(rows))
     check_lowering(of_ints)
     with pytest.raises(
-        ContractBroken, match=r"(?s)kernel and Spark lowering .*the kernel gives None, Spark gives 0.*or leave plan_to_operator\(\) out"
+        ContractBroken, match=r"(?s)kernel and plan_to_operator.. give .*the kernel gives None, Spark gives 0.*or leave plan_to_operator\(\) out"
     ):
         check_contract(of_ints, generated=1)
 

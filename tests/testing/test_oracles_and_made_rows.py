@@ -110,7 +110,7 @@ def test_what_is_not_compared_is_told() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             check(expected=expected)
-    with pytest.raises(ContractBroken, match=r"rows are the expected ones: the kernel gives 2 rows, .* gives 3 rows"):
+    with pytest.raises(ContractBroken, match=r"rows are the expected ones: the kernel gives 2 rows: .* gives 3 rows"):
         check_operator(example, expected=lambda rows: rows)
     with pytest.raises(ContractBroken, match="gives rows for those of the example: NotImplemented"):
         check_operator(example, expected=lambda rows: NotImplemented)

@@ -38,7 +38,7 @@ def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, sc
     for position, (column, column_type) in enumerate(zip(columns, schema, strict=True)):
         arrow_type = getattr(column, "type", None)
         if not isinstance(arrow_type, pa.DataType):
-            raise _wrong_rows(operator, f"a {type(column).__name__} as column {position}: it gives Arrow arrays", [position])
+            raise _wrong_rows(operator, f"a {type(column).__name__} as column {position}: it gives Arrow arrays, as pa.array() makes", [position])
         if len(column) != chunk.rows:
             message = f"{len(column):,} values in column {position} of a Chunk of {chunk.rows:,} rows: one for each"
             raise _wrong_rows(operator, message, [position])

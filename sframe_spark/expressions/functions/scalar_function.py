@@ -175,7 +175,10 @@ class FunctionTable(dict[str, Entry]):
         try:
             return pack_function(entry, f"the {self.kind} {entry.name!r}")
         except Exception as error:
-            return f"it cannot be pickled ({error})"
+            # Imported here, because it imports cloudpickle, which ``import sframe_spark`` must not need.
+            from sframe_spark.udf.program_pickler import captured_culprit
+
+            return f"{captured_culprit(entry) or 'it'} cannot be pickled ({error})"
 
 
 def require_count(kind: str, entry: Any, count: int) -> None:
@@ -420,8 +423,8 @@ def require_taken(function: ScalarFunction, arguments: Sequence[Argument], types
         error = failure.__cause__ or failure
         if isinstance(error, (ValueError, IndexError, TypeError)) and _ABOUT_NUMBER.search(str(error)):
             given = f"{len(types)} argument{'' if len(types) == 1 else 's'} ({', '.join(map(str, types))})"
-            advice = "arguments= of define_function() says how many there are"
-            raise errors.UnsupportedOperationError(f"the scalar function {function.name!r} does not take {given}: {error}; {advice}") from failure
+            advice = "give define_function() arguments=, and each call with another number is refused by it"
+            raise errors.UnsupportedOperationError(f"the scalar function {function.name!r} does not take {given}: {type(error).__name__}: {error}; {advice}") from failure
 
 
 def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:
@@ -433,7 +436,7 @@ def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> 
     if len(result) != rows:
         raise errors.LengthMismatchError(
             f"the kernel of the scalar function {name!r} returned {len(result):,} values for {rows:,} row{'' if rows == 1 else 's'}: it must "
-            f"return one per row"
+            "return one per row, None where there is none"
         )
     if result.type.equals(column_type.physical):
         return result

@@ -25,6 +25,7 @@ from sframe_spark.storage.manifest.physical_types import convert_foreign
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.types import ColumnType, type_of_class
 from sframe_spark.udf.function_errors import failure_without_input
+from sframe_spark.values.arrow_to_column_types import arrow_column_type
 from sframe_spark.values.invalid_unicode_errors import column_named
 
 
@@ -233,10 +234,15 @@ def converted(values: pa.Array, kind: Any) -> pa.Array:
     """
     try:
         return convert_foreign(values, kind)
+    except SchemaError as error:
+        given = arrow_column_type(values.type)
+        if given.kind == kind.kind:
+            raise
+        raise SchemaError(f"columns() says {kind}, and read() yields {given}: cast the values, or declare their type") from error
     except SFrameError:
         raise
     except pa.ArrowException as error:
-        raise SchemaError(f"values of Arrow's type {values.type} are not {kind.kind}: {error}") from error
+        raise SchemaError(f"values of Arrow's type {values.type} are not {kind}: {error}") from error
 
 
 def batches_of(source: RowSource, read: Callable[[], Iterable[Rows]]) -> Generator[Rows, None, None]:
@@ -336,7 +342,7 @@ def declared_length(source: RowSource) -> tuple[int | None, int | None, tuple[in
     known = [rows for rows in parts if rows is not None]
     if length is not None and (len(known) < len(parts) or sum(known) != length):
         raise PlanInvariantError(
-            f"the source {source.called()} has {length:,} rows, as length() says, and parts() says {listed(parts, str)}: the rows of the parts add up"
+            f"the source {source.called()} has {length:,} rows, as length() says, and parts() says {listed(parts, str)}: the rows of the parts add up to it"
         )
     if length is None and (at_most is not None and sum(known) > at_most):
         raise PlanInvariantError(f"the source {source.called()} has at most {at_most:,} rows, as at_most() says, and parts() says {sum(known):,}")
