@@ -10,14 +10,11 @@ to a node, or to None if it does not apply, named by its equation.
 A source is a class that reads rows, and a writer one that writes them to files: :class:`RowSource`, :class:`FileSource`, :class:`FileWriter`.
 ``docs/extending.md`` leads from an empty file to each of these, and ``examples/plugin_package`` is a package with one of each.
 
-A package announces its modules of functions and operators and its laws in its ``pyproject.toml``; both are loaded when the first plan
-is optimized::
+A package announces the module that registers what is in it in its ``pyproject.toml``; it is imported with the first plan, or when one of its
+names is first used. The name is the namespace of its functions, ``sframe_spark.functions.lag``::
 
-    [project.entry-points."sframe_spark.operators"]
-    lag = "sframe_lag.operators"
-
-    [project.entry-points."sframe_spark.laws"]
-    lag = "sframe_lag.laws:LAWS"
+    [project.entry-points."sframe_spark.plugins"]
+    lag = "sframe_lag"
 
 Examples
 --------
@@ -134,6 +131,7 @@ from sframe_spark.planner.operator import (
     Operator,
     Origin,
     SequentialOperator,
+    Traits,
     any_parameter,
 )
 from sframe_spark.planner.operator_capabilities import (
@@ -165,7 +163,7 @@ __all__ = [
     "PartitionJoining", "PartitionPairRows", "PlannerNode", "Predicate", "ProductSum", "Program", "QueryWork", "RangeSplit", "Register",
     "RegisteredLaw", "Relation", "RelationProperties", "RowChoice", "RowCounting", "RowDomain", "RowSlice", "RowSource", "RowWindows", "RowWise",
     "RunningOrder", "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError", "SequentialOperator", "SourceFile", "SourceKind", "SparkCost",
-    "Stage", "StateColumn", "Step", "UnsupportedOperationError", "WholeKernel", "WrappedSum", "aggregate_of", "any_parameter", "append",
+    "Stage", "StateColumn", "Step", "Traits", "UnsupportedOperationError", "WholeKernel", "WrappedSum", "aggregate_of", "any_parameter", "append",
     "apply_program", "as_lookup", "call", "column_names", "column_of", "concatenate", "decode", "define_aggregate", "define_function", "derive",
     "dict_of", "encode", "errors", "filter_by_mask", "frame_of", "frame_of_source", "graph_from_json", "graph_to_json", "group_by", "key_codes",
     "law", "list_of", "node_of", "planner_node_name_to_type", "project", "public_aggregate", "public_function", "reduce", "reduce_columns",

@@ -308,7 +308,9 @@ def check_all(node: PlannerNode, chunk: Chunk, rows: Rows) -> None:
         check_order_needs(node, rows, kernel_rows)
         check_declared_rewrites(node, chunk, rows)
     except UserFunctionError as error:
-        remedy = "Test inputs[0].rows, which may be 0, where the kernel reads single values, and give columns without rows, such as pa.array([], type)"
+        remedy = (
+            "Test inputs[0].rows, which may be 0, where the kernel reads single values, and give columns without rows, such as pa.array([], type)"
+        )
         raise ContractBroken(node, "the kernel takes any part of these rows, also none of them", str(error), remedy) from error
 
 

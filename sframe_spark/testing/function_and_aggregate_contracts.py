@@ -333,7 +333,11 @@ class _FunctionChecks:
             if is_explained
             else f"it takes {counted(len(self.step.operands), 'argument')} ({kinds})"
         )
-        remedy = "" if is_explained else "Give define_function() the number of arguments as arguments=, and let infer() refuse types that the kernel does not take"
+        remedy = (
+            ""
+            if is_explained
+            else "Give define_function() the number of arguments as arguments=, and let infer() refuse types that the kernel does not take"
+        )
         raise ContractBroken(self.subject, rule, str(failure) if is_explained else text, remedy) from failure
 
     def failure_of(self, rows: Rows) -> Exception | None:

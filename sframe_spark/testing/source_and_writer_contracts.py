@@ -525,7 +525,9 @@ def _check_other_order(
         _written_and_read(subject, form, schema, [turned], path, read, lambda row: tuple(expected(row[::-1]))[::-1])
     except ContractBroken as error:
         rule = f"columns come back under their names also if the frame has them in the order {', '.join(form.names)}"
-        remedy = "Take columns by name, as rows.column(name), or let check() refuse other orders: two dicts are equal in any order, their lists are not"
+        remedy = (
+            "Take columns by name, as rows.column(name), or let check() refuse other orders: two dicts are equal in any order, their lists are not"
+        )
         raise ContractBroken(subject, rule, error.found, remedy, error.rows) from error
 
 

@@ -58,8 +58,8 @@ def check_in_other_process(node: PlannerNode, rows: Rows, difference_of: Callabl
     node = node if node.operator.counting is None else with_known_rows(node)
     rule = "another process gives the same rows"
     remedy = (
-        "A new process imports the module of the code, and is sent the parameters: what this process has changed in a module since its import, such as "
-        "an entry of a dict, is not there. Make it a parameter, or put it into the module where it is defined"
+        "A new process imports the module of the code, and is sent the parameters: what this process has changed in a module since its import, such "
+        "as an entry of a dict, is not there. Make it a parameter, or put it into the module where it is defined"
     )
     section = Section(shape, Workers.PROCESSES, node, THE_RESULT, placement=placement_alone(node))
     try:

@@ -112,7 +112,7 @@ def require_lowerings(root: PlannerNode) -> None:
     for node in postorder([root]):
         if not has_lowering(node.operator):
             what = f"the operator {node.operator.name!r} has no Spark lowering, but this plan is a Spark query"
-            raise UnsupportedOperationError(f"{what}: define its plan_to_operator()")
+            raise UnsupportedOperationError(f"{what}, as with config.check = 'result' or naive=True: define its plan_to_operator()")
 
 
 def run_by_user(root: PlannerNode, relation: Relation) -> Relation:

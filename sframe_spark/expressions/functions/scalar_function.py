@@ -424,7 +424,9 @@ def require_taken(function: ScalarFunction, arguments: Sequence[Argument], types
         if isinstance(error, (ValueError, IndexError, TypeError)) and _ABOUT_NUMBER.search(str(error)):
             given = f"{len(types)} argument{'' if len(types) == 1 else 's'} ({', '.join(map(str, types))})"
             advice = "give define_function() arguments=, and each call with another number is refused by it"
-            raise errors.UnsupportedOperationError(f"the scalar function {function.name!r} does not take {given}: {type(error).__name__}: {error}; {advice}") from failure
+            raise errors.UnsupportedOperationError(
+                f"the scalar function {function.name!r} does not take {given}: {type(error).__name__}: {error}; {advice}"
+            ) from failure
 
 
 def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:

@@ -342,7 +342,8 @@ def declared_length(source: RowSource) -> tuple[int | None, int | None, tuple[in
     known = [rows for rows in parts if rows is not None]
     if length is not None and (len(known) < len(parts) or sum(known) != length):
         raise PlanInvariantError(
-            f"the source {source.called()} has {length:,} rows, as length() says, and parts() says {listed(parts, str)}: the rows of the parts add up to it"
+            f"the source {source.called()} has {length:,} rows, as length() says, and parts() says {listed(parts, str)}: the rows of the parts "
+            "add up to it"
         )
     if length is None and (at_most is not None and sum(known) > at_most):
         raise PlanInvariantError(f"the source {source.called()} has at most {at_most:,} rows, as at_most() says, and parts() says {sum(known):,}")
