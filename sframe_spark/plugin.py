@@ -79,6 +79,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+# Members of SFrame import it when files are first read or written, so a plug-in could take the names and suffixes of Arrow's files before.
+import sframe_spark.operators.sources.arrow_files  # noqa: F401
 from sframe_spark import errors
 from sframe_spark.api.aggregates.requests import AggregateRequest
 from sframe_spark.api.column_names import require_distinct

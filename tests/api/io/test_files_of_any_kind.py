@@ -21,6 +21,7 @@ from sframe_spark.operators.user_function_calls_and_result_memos import plugin_u
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.registrations import registrations, take_back
 from sframe_spark.plugin import STR, ColumnType, FileSource, FileWriter, Predicate, SourceFile, node_of, register_source, register_writer
+from tests.interpreters import run_program
 
 ROWS = {"a": [1, None, 3], "b": ["x", None, "z"], "c": [1.5, float("inf"), None]}
 
@@ -324,6 +325,24 @@ def test_names_suffixes_and_first_bytes_are_taken_once() -> None:
     with pytest.raises(PlanInvariantError, match="a source is a subclass of FileSource"):
         register_source(LineWriter)  # type: ignore[type-var]
     assert [kind.name for kind in SOURCES.kinds()].count("text_lines") == 1 and all(kind.name != "other" for kind in SOURCES.kinds())
+
+
+TAKING = """
+from sframe_spark.plugin import FileSource, FileWriter, register_source, register_writer
+
+for base, register in ((FileSource, register_source), (FileWriter, register_writer)):
+    for name, suffix in (("arrow", ".a"), ("mine", ".arrow"), ("arrow_stream", ".b")):
+        try:
+            register(type("Mine", (base,), {"name": name, "suffixes": (suffix,)}))
+        except Exception as error:
+            print(type(error).__name__)
+"""
+
+
+def test_a_process_that_has_read_no_file_yet_knows_the_built_in_kinds() -> None:
+    """Members of SFrame are imported when they are first used; a package that took '.arrow' before broke all that read and write."""
+    done = run_program(TAKING)
+    assert done.stdout.split() == ["PlanInvariantError"] * 6, done.stderr
 
 
 @pytest.mark.usefixtures("lines")
