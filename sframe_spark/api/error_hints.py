@@ -77,6 +77,11 @@ MODULES = {
     "sframe_spark.visualization": "visualization.",
 }
 MAX_ARGUMENTS = 6
+# What other libraries have as members of what is a method here; their hints are loaded when one is asked for.
+MEMBERS_OF_METHODS = {
+    "plot": "scatter line area hexbin hist bar barh box kde density pie",
+    "write": "parquet csv json orc jdbc saveAsTable insertInto mode format option options save partitionBy text",
+}
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -206,13 +211,13 @@ def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signa
             if wrong is None:
                 shorten(error)
                 raise
-        advice = [(name, _argument_hint(function.__name__, name)) for name in options if name not in signature.parameters]
+        advice = [(name, _argument_hint(function.__qualname__, name)) for name in options if name not in signature.parameters]
         text = "".join(f"; for {name}: {hint}" for name, hint in advice if hint)
         raise SchemaError(f"{_public_name(function)}() {wrong}; {remedy(signature)}{text}")
 
     setattr(called, EXPLAINS_ERRORS, True)
-    for name, hint in elsewhere.METHOD.get(function.__name__, {}).items():
-        setattr(called, name, _not_there(f"{function.__name__}() has no {name!r}: {without_marks(hint)}"))
+    for name in MEMBERS_OF_METHODS.get(function.__name__, "").split():
+        setattr(called, name, _not_there(function.__name__, name))
     return called
 
 
@@ -221,17 +226,19 @@ def _argument_hint(function: str, name: str) -> str:
 
     Examples
     --------
-    >>> _argument_hint("append", "ignore_index"), _argument_hint("append", "key")
+    >>> _argument_hint("SFrame.append", "ignore_index"), _argument_hint("SFrame.append", "key")
     ('rows are numbered anew as they are', '')
     """
-    return without_marks(elsewhere.ARGUMENT.get(f"{function}.{name}", elsewhere.ARGUMENT.get(name, "")))
+    owner, _, method = function.rpartition(".")
+    known = elsewhere.ARGUMENT
+    return without_marks(known.get(f"{method}.{name}") or known.get(f"{owner}.{name}") or known.get(name, ""))
 
 
-def _not_there(message: str) -> Callable[..., None]:
+def _not_there(method: str, name: str) -> Callable[..., None]:
     """Return a function to raise the error for what other libraries have as a member of a method, as ``sf.plot.scatter()``."""
 
     def called(*args: Any, **options: Any) -> None:
-        raise NoAttributeError(message)
+        raise NoAttributeError(f"{method}() has no {name!r}: {without_marks(elsewhere.METHOD[method][name])}")
 
     return called
 
@@ -389,6 +396,8 @@ def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = 
         return NoAttributeError(f"an SFrame has no member {name!r}: write sf[{name!r}] for the column")
     if name not in elsewhere.FRAME and (near := near_names(name, columns)):
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is selected by its name, as in sf[{near[0]!r}]")
+    if name not in elsewhere.FRAME and name in (of_columns := _public_members(ClassRegistry.array)):
+        return NoAttributeError(f"an SFrame has no member {name!r}: columns have it, {of_columns[name]}")
     return NoAttributeError(f"an SFrame has no member {name!r}" + _suggestion(name, elsewhere.FRAME, members))
 
 
@@ -400,7 +409,16 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     >>> print(no_array_member("isnull"))
     an SArray has no member 'isnull': compare with None: sa == None
     """
-    return NoAttributeError(f"an SArray has no member {name!r}" + _suggestion(name, array_hints(), members))
+    if name not in (hints := array_hints()) and name in (of_frames := _public_members(ClassRegistry.frame)):
+        return NoAttributeError(f"an SArray has no member {name!r}: frames have it, {of_frames[name]}")
+    return NoAttributeError(f"an SArray has no member {name!r}" + _suggestion(name, hints, members))
+
+
+@functools.cache
+def _public_members(owner: type[Any]) -> dict[str, str]:
+    """Return the public methods of SFrame or SArray, each with how it is called."""
+    methods = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
+    return {name: _call_text(method, inspect.signature(method)) for name, method in methods.items() if inspect.isfunction(method)}
 
 
 def no_text_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:

@@ -65,7 +65,7 @@ AGGREGATE = by_name(
     }
 )
 
-# Arguments of methods in other libraries: of one method, or of any. What a method takes instead is in its example.
+# Arguments of methods in other libraries: of one method, of one class, or of any. What a method takes instead is in its example.
 ARGUMENT = by_name(
     {
         "nothing is changed in place: assign the result, as sf = `sf.sort('a')`": "inplace",
@@ -75,6 +75,7 @@ ARGUMENT = by_name(
         " rsuffix suffix",
         "for names that differ on={'a': 'b'}": "left_on right_on",
         "rows are numbered anew as they are": "ignore_index",
+        "groups are of a frame, as in `sf.shift('a', 1, by='key')`": "SArray.by",
         "keys are columns, and groups come in the order of their first rows": "as_index group_keys observed maintain_order groupby.sort",
         "ignore case by (?i), as in `sf['key'].str.contains('(?i)x')`": "case",
         "what is missing stays missing: fill the result by `.fillna(0)`": "na fill_value fill_null",
@@ -261,7 +262,7 @@ def _common(name: str) -> dict[str, str]:
     hints = {
         MEDIA: "pixel_array_to_image",
         "`list({})` gives the rows, `.to_arrow()` a table of Arrow; `.materialize()` computes them and keeps them here": "collect fetch execute",
-        "use `.materialize()`, or .checkpoint(path)": "compute persist cache localCheckpoint",
+        "use `.materialize()`, or checkpoint(path)": "compute persist cache localCheckpoint",
         "rows are freed with the last variable that refers to them: del {}": "unpersist",
         "frames and columns are lazy already: `.explain()` shows the plan, `.materialize()` computes": "lazy",
         "use `.head(5)`": "limit take",
@@ -488,6 +489,7 @@ FRAME = _common("sf") | by_name(
 
 ARRAY = _common("sa") | by_name(
     {
+        "differences are seconds as they are: `sf['end'] - sf['start']`": "total_seconds seconds days",
         "use `.astype(float)`, int or str": "as_float as_int as_str to_float to_int",
         "use `sa[2]`": "nth",
         "use `.var()`, with ddof=1 for a sample": "variance var_samp",

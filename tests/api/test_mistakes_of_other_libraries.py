@@ -17,6 +17,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, aggregate, config
+from sframe_spark.api import error_hints, other_library_names
 from sframe_spark.errors import ColumnNotFoundError, DateFormatError, NoAttributeError, SchemaError, SFrameError
 
 FRAME = SFrame({"user": ["ann", "bob"], "stars": [5, None], "day": [datetime(2024, 1, 1), None], "tags": [["a"], []]})
@@ -125,6 +126,12 @@ def test_imports_by_nearly_right_names(statement: str, told: str) -> None:
 def test_pandas_reads_frames_and_columns_as_before() -> None:
     assert list(pd.DataFrame(FRAME)["user"]) == ["ann", "bob"] and list(pd.Series(USER)) == ["ann", "bob"]
     assert list(pd.isna(STARS)) == [False, True] and not hasattr(FRAME, "_typ")
+
+
+def test_members_of_methods_have_hints() -> None:
+    assert {method: set(names.split()) for method, names in error_hints.MEMBERS_OF_METHODS.items()} == {
+        method: set(hints) for method, hints in other_library_names.METHOD.items()
+    }
 
 
 def test_members_of_methods_are_theirs_alone() -> None:

@@ -484,6 +484,7 @@ def _offsets(zones: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 
 # Formats to suggest in errors, unambiguous in every country; the last one is what this package writes to CSV files.
+_OFFSET = re.compile(r"\d(Z|[+-]\d\d:?\d\d)$")
 _COMMON_FORMATS = ("%Y-%m-%dT%H:%M:%S%F", "%Y-%m-%d %H:%M:%S%F", "%Y%m%dT%H%M%S%F")
 
 
@@ -538,8 +539,12 @@ def _require(is_valid: np.ndarray, texts: pa.Array, form: str, advises: bool) ->
 
 
 def _format_of(text: str, form: str) -> str | None:
-    """Return a format that parses a string that ``form`` does not parse: ``form`` with ``%F`` instead of ``.%f``, or a common format; else None."""
-    for other in (form.replace(".%f", "%F"), *_COMMON_FORMATS):
+    """Return a format that parses a string that ``form`` does not parse: ``form`` with ``%F`` instead of ``.%f``, or a common format; else None.
+
+    What stands after the format's last directive is not read, so a string that ends in an offset needs a format that does.
+    """
+    offset = "%ZP" if _OFFSET.search(text) else ""
+    for other in (form.replace(".%f", "%F"), *(common + offset for common in _COMMON_FORMATS)):
         with contextlib.suppress(ExecutionError):
             _read(pa.array([text]), other, advises=False)
             return other
