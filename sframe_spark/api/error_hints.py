@@ -411,6 +411,8 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     """
     if name not in (hints := array_hints()) and name in (of_frames := _public_members(ClassRegistry.frame)):
         return NoAttributeError(f"an SArray has no member {name!r}: frames have it, {of_frames[name]}")
+    if name not in hints and name in elsewhere.FRAME:
+        return NoAttributeError(f"an SArray has no member {name!r}: of a frame {without_marks(elsewhere.FRAME[name])}")
     return NoAttributeError(f"an SArray has no member {name!r}" + _suggestion(name, hints, members))
 
 
