@@ -396,8 +396,8 @@ def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = 
         return NoAttributeError(f"an SFrame has no member {name!r}: write sf[{name!r}] for the column")
     if name not in elsewhere.FRAME and (near := near_names(name, columns)):
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is selected by its name, as in sf[{near[0]!r}]")
-    if name not in elsewhere.FRAME and name in (of_columns := _public_members(ClassRegistry.array)):
-        return NoAttributeError(f"an SFrame has no member {name!r}: columns have it, {of_columns[name]}")
+    if name not in elsewhere.FRAME and (call := _call_of_other(ClassRegistry.array, name)):
+        return NoAttributeError(f"an SFrame has no member {name!r}: columns have it, {call}")
     return NoAttributeError(f"an SFrame has no member {name!r}" + _suggestion(name, elsewhere.FRAME, members))
 
 
@@ -409,18 +409,17 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     >>> print(no_array_member("isnull"))
     an SArray has no member 'isnull': compare with None: sa == None
     """
-    if name not in (hints := array_hints()) and name in (of_frames := _public_members(ClassRegistry.frame)):
-        return NoAttributeError(f"an SArray has no member {name!r}: frames have it, {of_frames[name]}")
+    if name not in (hints := array_hints()) and (call := _call_of_other(ClassRegistry.frame, name)):
+        return NoAttributeError(f"an SArray has no member {name!r}: frames have it, {call}")
     if name not in hints and name in elsewhere.FRAME:
         return NoAttributeError(f"an SArray has no member {name!r}: of a frame {without_marks(elsewhere.FRAME[name])}")
     return NoAttributeError(f"an SArray has no member {name!r}" + _suggestion(name, hints, members))
 
 
-@functools.cache
-def _public_members(owner: type[Any]) -> dict[str, str]:
-    """Return the public methods of SFrame or SArray, each with how it is called."""
-    methods = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
-    return {name: _call_text(method, inspect.signature(method)) for name, method in methods.items() if inspect.isfunction(method)}
+def _call_of_other(owner: type[Any], name: str) -> str:
+    """Return how a public method of the other class is called; an empty string if it has none of this name."""
+    method = getattr(owner, name) if name in dir(owner) and not name.startswith("_") else None
+    return _call_text(method, inspect.signature(method)) if inspect.isfunction(method) else ""
 
 
 def no_text_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
