@@ -47,6 +47,7 @@ from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.operators.window.rolling_by_key import RollingByKey
 from sframe_spark.operators.window.rolling_rank import RollingRank
 from sframe_spark.operators.window.running_by_group import Running
+from sframe_spark.operators.window.session_numbers import SessionNumbers
 from sframe_spark.operators.window.shift import Shift
 from sframe_spark.operators.window.smoothing import ExponentialSmoothing
 from sframe_spark.planner.chunk import Chunk
@@ -286,6 +287,8 @@ IN_ORDER = (
     example("sums at the last value", ExponentialSmoothing(0, 1, (), 2.0, "total"), ["float", "sorted"]),
     example("squares of a key", ExponentialSmoothing(0, 1, (2,), 1.5, "added_squares"), ["int", "sorted", "text"]),
     example("sums before values", ExponentialSmoothing(0, 1, (), 1.5, "total_before"), ["float", "sorted"]),
+    example("sessions of a key", SessionNumbers(0, 1, (1,)), ["sorted", "text"]),
+    example("sessions of all rows", SessionNumbers(0, 0), ["sorted"]),
     example("gaps of a key", ExponentialSmoothing(0, 1, (2,), 1.5, "gap"), ["float", "sorted", "text"]),
     example("a function of the rows of a key", MapCycles(COUNTDOWN, (INT,), (0,)), ["runs", "int"]),
     example("ends of intervals, of float keys", AssignIntervals(1, Grid(0.75, "right", "left")), ["int", "float"]),

@@ -53,6 +53,7 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.window.rolling_by_key": ("rolling_by_key",),
     "sframe_spark.operators.window.rolling_rank": ("rolling_rank",),
     "sframe_spark.operators.window.running_by_group": ("running",),
+    "sframe_spark.operators.window.session_numbers": ("session_numbers",),
     "sframe_spark.operators.window.shift": ("shift",),
     "sframe_spark.operators.window.smoothing": ("exponential_smoothing",),
     "sframe_spark.turicreate.source": ("archive_source",),

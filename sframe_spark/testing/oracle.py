@@ -636,6 +636,20 @@ def _cumulative(operator: Any, inputs: Sequence[Table]) -> Rows:
     return result
 
 
+def _session_numbers(operator: Any, inputs: Sequence[Table]) -> Rows:
+    latest: dict[Any, tuple[Any, int]] = {}
+    result: Rows = []
+    for row in inputs[0].rows:
+        key, now = _key(row, operator.keys), row[operator.time]
+        if now is None or now != now:
+            result.append((None,))
+            continue
+        before, number = latest.get(key, (now, 0))
+        latest[key] = (now, number + (now - before > operator.gap))
+        result.append((latest[key][1],))
+    return result
+
+
 def _smoothed(operator: Any, inputs: Sequence[Table]) -> Rows:
     groups: dict[Any, list[tuple[Any, Any]]] = {}
     result: Rows = []
@@ -762,6 +776,7 @@ MEANINGS: dict[str, Meaning] = {
     "shift": _shift,
     "running": _running,
     "exponential_smoothing": _smoothed,
+    "session_numbers": _session_numbers,
 }
 """Implementations by operator name."""
 

@@ -298,6 +298,16 @@ def quantile_bins(rows: Rows, name: str, by: Sequence[str], count: int) -> list[
     return result
 
 
+def sessions(rows: Rows, gap: Any, by: Sequence[str]) -> list[int | None]:
+    """Numbers of the sessions of each key, of times ``t`` in order."""
+    result: list[int | None] = []
+    for here, row in enumerate(rows):
+        times = [other["t"] for other in rows[: here + 1] if same(row, other, by) and is_key(other["t"])]
+        apart = [distance(later, earlier) > number(gap) for earlier, later in itertools.pairwise(times)]
+        result.append(sum(apart) if is_key(row["t"]) else None)
+    return result
+
+
 def smoothed(rows: Rows, half_life: Any, on: str | None, by: Sequence[str]) -> list[Any]:
     """Weighted means of the values ``v`` so far; a weight halves with every half-life."""
     result: list[Any] = []

@@ -20,6 +20,7 @@ from tests.ordered_matrix.expected import (
     ranks,
     rolling,
     running,
+    sessions,
     shifted,
     smoothed,
 )
@@ -277,6 +278,18 @@ def smoothed_rows(case: Case) -> Rows:
     )
 
 
+def all_sessions(case: Case) -> SFrame:
+    """Numbers of sessions of all rows and within groups."""
+    frame = case.frame.sort("t")
+    return with_columns(frame, {"of all": frame.sessions("t", case.unit), "in groups": frame.sessions("t", case.unit, by="k")})
+
+
+def session_rows(case: Case) -> Rows:
+    """What it gives."""
+    rows = ordered(case.rows, ("t", True))
+    return with_values(rows, {"of all": sessions(rows, case.unit, ()), "in groups": sessions(rows, case.unit, ["k"])})
+
+
 def moved_keys(rows: Rows, by: Any) -> Rows:
     """Rows with keys moved by a duration."""
     return [{**row, "t": None if row["t"] is None else row["t"] + by} for row in rows]
@@ -325,6 +338,7 @@ PROGRAMS.define(
     RANK_NAMES,
 )
 PROGRAMS.define("exponential smoothing", all_smoothing, smoothed_rows, [*NAMES, "by rows", "by rows in groups", "by time", "by time in groups"])
+PROGRAMS.define("sessions", all_sessions, session_rows, [*NAMES, "of all", "in groups"])
 PROGRAMS.define(
     "shift_time, then sort",
     lambda case: case.frame.shift_time("t", 3 * case.unit).sort("t"),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.project_zip_arrange import column_of, zip_columns
+from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.window.filling import filled
 from sframe_spark.operators.window.lagged import Lag, Lagged, shifted_by_key
 from sframe_spark.operators.window.ranks_of_sorted_rows import RanksOfSortedRows
@@ -10,9 +13,11 @@ from sframe_spark.operators.window.rolling import KINDS
 from sframe_spark.operators.window.rolling_by_key import rolling_by_key
 from sframe_spark.operators.window.rolling_rank import METHODS, rolling_rank
 from sframe_spark.operators.window.running_by_group import running
+from sframe_spark.operators.window.session_numbers import SessionNumbers
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.operators.window.smoothed_column import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import INT
 from tests.random_programs.growth import Growth
 from tests.random_programs.steps import NUMBERS, SORTABLE, random_aggregation, sort_keys
 
@@ -108,3 +113,16 @@ def smooth_along(growth: Growth) -> PlannerNode | None:
     keys = sort_keys(growth, node)
     chosen = [growth.choose.choice(keys)] if keys and growth.choose.random() < 0.5 else []
     return growth.add(exponential_smoothing(node, position, None, chosen, growth.choose.choice((0.5, 2.0, 10.0))))
+
+
+def number_sessions(growth: Growth) -> PlannerNode | None:
+    """Numbers of sessions of rows, whose times are the numbers of rows without those that are missing in a column, perhaps by a key."""
+    column = growth.any_column(NUMBERS, growth.comparable)
+    if column is None:
+        return None
+    node, position = column
+    keys = sort_keys(growth, node)
+    chosen = [growth.choose.choice(keys)] if keys and growth.choose.random() < 0.5 else []
+    time = apply_function("if_else", apply_function("is_missing", column_of(node, position)), Literal(None, INT), row_number(node))
+    times = zip_columns(node, time)
+    return growth.add(SessionNumbers(node.facts.width, growth.choose.randint(0, 3), tuple(chosen)).make_planner_node(times))

@@ -50,6 +50,7 @@ DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "lagged": ordered_steps.shift_by_key,
     "rolling_by_key": ordered_steps.roll_by_key,
     "exponential_smoothing": ordered_steps.smooth_along,
+    "session_numbers": ordered_steps.number_sessions,
     "key_window": lookup_steps.window_some,
     "merge_sorted": lookup_steps.merge_some,
     "interpolation": lookup_steps.interpolate_some,

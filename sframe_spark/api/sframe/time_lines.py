@@ -14,12 +14,11 @@ from sframe_spark.api.sframe.gaps_and_ranks import GapsAndRanks
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.project_zip_arrange import column_of, columns_of, zip_columns
 from sframe_spark.operators.window.lagged import shifted_by_key
-from sframe_spark.operators.window.running_by_group import running
+from sframe_spark.operators.window.session_numbers import SessionNumbers
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, INT, ColumnType
+from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, ColumnType
 from sframe_spark.values.duration_parsing import LONGEST, parse_duration
 
 DESCRIBED = ("count", "first", "last", "granularity", "gaps", "longest_gap")
@@ -73,15 +72,7 @@ class TimeLines(GapsAndRanks):
         time, keys = self._position(on), self._running_keys(by)
         longest = _gap(gap, self._node.schema[time], on)
         node = columns_of(self._node, [time, *keys])
-        places = range(1, 1 + len(keys))
-        times = _without_nan(column_of(node, 0))
-        known = zip_columns(times, *[column_of(node, place) for place in places])
-        before = _time_before(make_frame(known, [str(place) for place in range(1 + len(keys))]))
-        started = apply_function("session_start", times, before, parameters=(longest,))
-        of_keys = zip_columns(started, *[column_of(node, place) for place in places])
-        count = running(of_keys, list(places), [Aggregation("sum", (0,))])
-        number = apply_function("subtract", count, Literal(1, INT))
-        return SArray(_node=apply_function("if_else", apply_function("is_missing", times), Literal(None, INT), number))
+        return SArray(_node=SessionNumbers(0, longest, tuple(range(1, 1 + len(keys)))).make_planner_node(node))
 
     @call_example("sf.describe_time('time', by='sensor')")
     def describe_time(self, on: str, *, by: Names | None = None, gap: Distance | None = None) -> SFrame:
@@ -196,11 +187,3 @@ def _without_nan(times: PlannerNode) -> PlannerNode:
     if times.schema[0] != FLOAT:
         return times
     return apply_function("if_else", apply_function("isnan", times), Literal(None, FLOAT), times)
-
-
-def _time_before(known: SFrame) -> PlannerNode:
-    """Return, for each row, the last known time before it with the same keys; the first column of the frame has the times."""
-    time, *keys = known.column_names()
-    so_far = known.fill_forward(time, by=keys)._node
-    with_keys = zip_columns(so_far, *[known[key]._node for key in keys])
-    return shifted_by_key(with_keys, [(0, 1, None)], list(range(1, 1 + len(keys))))

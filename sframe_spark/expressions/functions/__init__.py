@@ -16,7 +16,6 @@ from sframe_spark.expressions.functions import (
     number_functions,
     predicates_if_else_and_fill,
     text_functions,
-    time_lines,
     value_hash,
     words,
 )
@@ -36,7 +35,6 @@ __all__ = [
     "number_functions",
     "predicates_if_else_and_fill",
     "text_functions",
-    "time_lines",
     "value_hash",
     "words",
 ]

@@ -150,6 +150,10 @@ class AssignIntervals(Operator):
         DateTimeRangeError
             If a label is outside of the years 1 to 9999.
         """
+        ends = pc.min_max(labels).as_py()
+        # An offset is less than a day.
+        if ends["min"] is None or all(is_in_years_of_python(ends[end] + day) for end, day in (("min", -24 * 60 * MINUTE), ("max", 24 * 60 * MINUTE))):
+            return
         wall = wall_microseconds(labels, column, key)
         limits = pc.min_max(wall).as_py()
         if limits["min"] is None or (is_in_years_of_python(limits["min"]) and is_in_years_of_python(limits["max"])):

@@ -170,12 +170,18 @@ class RowsBefore(SequentialOperator):
 
         It takes quadratic time, and only serves to test the kernel.
         """
-        relation, schema = inputs[0], inputs[0].schema
-        collected = relation.df.select(collected_rows(relation, range(len(schema)), window_so_far(relation, self.keys)).alias("c0"), *relation.hidden)
-        result_types = self.infer_type([Facts(schema, Length.unknown())])
-        columns = [value_in_last_row(attrs.evolve(self, keys=()), schema, output, kind) for output, kind in enumerate(result_types)]
-        values = [column(collected["c0"], schema, ()) for column in columns]
-        return attrs.evolve(relation, df=collected, schema=result_types, not_missing=frozenset()).with_columns(values, result_types)
+        return of_collected_rows(self, inputs[0], self.keys)
+
+
+def of_collected_rows(operator: SequentialOperator, relation: Relation, keys: Sequence[int]) -> Relation:
+    """Return what an operator with the parameter ``keys`` computes, by a window that collects the rows so far of each key."""
+    schema = relation.schema
+    collected = relation.df.select(collected_rows(relation, range(len(schema)), window_so_far(relation, keys)).alias("c0"), *relation.hidden)
+    result_types = operator.infer_type([Facts(schema, Length.unknown())])
+    # Among the rows of one key there are no keys.
+    columns = [value_in_last_row(attrs.evolve(operator, keys=()), schema, output, kind) for output, kind in enumerate(result_types)]
+    values = [column(collected["c0"], schema, ()) for column in columns]
+    return attrs.evolve(relation, df=collected, schema=result_types, not_missing=frozenset()).with_columns(values, result_types)
 
 
 def value_in_last_row(operator: SequentialOperator, schema: Schema, output: int, result: ColumnType) -> ReduceCollected:

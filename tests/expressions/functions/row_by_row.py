@@ -45,7 +45,7 @@ CELLS: dict[str, tuple[ColumnType, list[Any], tuple[Any, ...]]] = {
     "slot": (list_of(INT), [[1, 2], [3, None]], (1, INT, False, None)),
     "moment_of_text": (STR, ["2024-02-29 Z", None], ("%Y-%m-%d %ZP",)),
 }
-ELSEWHERE = {"add_duration", "calendar_tick", "session_start", "tick_time"}
+ELSEWHERE = {"add_duration", "calendar_tick", "tick_time"}
 """They take numbers and date-times that the others' grids do not have."""
 
 
