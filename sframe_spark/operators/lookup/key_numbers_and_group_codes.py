@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.key_equality_and_codes import comparable, encoded, tokens_of
+from sframe_spark.compute.key_runs import raw_numbers
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.functions.datetimes import microseconds_column
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT, ColumnType
@@ -120,6 +121,43 @@ def distances(above: Numbers, below: Numbers) -> Numbers:
 
 
 @attrs.define(eq=False)
+class SeenValues:
+    """Numbers values in order of first appearance: ints by a sorted array of those seen before, others by a dict.
+
+    Examples
+    --------
+    >>> seen = SeenValues()
+    >>> seen.of_ints(np.array([7, 5])).tolist(), seen.of_hashables([None]).tolist(), seen.of_ints(np.array([6, 5])).tolist()
+    ([0, 1], [2], [3, 1])
+    """
+
+    _hashed: dict[Hashable, int] = attrs.field(factory=dict)
+    _ints: Numbers = attrs.field(factory=lambda: np.zeros(0, dtype=np.int64))
+    _codes: Positions = attrs.field(factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def of_hashables(self, values: Sequence[Hashable]) -> Positions:
+        """Return the number of each value."""
+        return np.array([self._hashed.setdefault(value, len(self._hashed) + len(self._ints)) for value in values], dtype=np.int64)
+
+    def of_ints(self, values: Numbers) -> Positions:
+        """Return the number of each of some ints, of which no two are equal."""
+        places = np.searchsorted(self._ints, values)
+        known = places < len(self._ints)
+        known[known] = self._ints[places[known]] == values[known]
+        if known.all():
+            return self._codes[places]
+        result = np.empty(len(values), dtype=np.int64)
+        result[known] = self._codes[places[known]]
+        fresh = np.flatnonzero(~known)
+        result[fresh] = len(self._hashed) + len(self._ints) + np.arange(len(fresh))
+        ints, codes = np.concatenate([self._ints, values[fresh]]), np.concatenate([self._codes, result[fresh]])
+        # Where all are sorted but for some that are new, a stable sort merges.
+        order = np.argsort(ints, kind="stable")
+        self._ints, self._codes = ints[order], codes[order]
+        return result
+
+
+@attrs.define(eq=False)
 class GroupCodes:
     """Assigns an integer code to the values of some columns: equal values get equal codes in all chunks.
 
@@ -145,7 +183,7 @@ class GroupCodes:
 
     types: Sequence[ColumnType]
     keep_missing: bool = False
-    _seen: list[dict[Hashable, int]] = attrs.field(factory=list)
+    _seen: list[SeenValues] = attrs.field(factory=list)
 
     def of(self, columns: Sequence[pa.Array], rows: int) -> tuple[Positions, Flags]:
         """Return the code of each row, and whether each row belongs to a group."""
@@ -165,14 +203,21 @@ class GroupCodes:
 
     def _codes(self, column: pa.Array, column_type: ColumnType, table: int) -> Positions:
         positions, values = encoded(comparable(column, column_type))
-        return self._numbered(tokens_of([values]), table)[positions]
+        if not (pa.types.is_int64(values.type) or pa.types.is_timestamp(values.type)):
+            return self._table(table).of_hashables(tokens_of([values]))[positions]
+        if not values.null_count:
+            return self._table(table).of_ints(raw_numbers(values))[positions]
+        there = values.is_valid().to_numpy(zero_copy_only=False)
+        codes = np.empty(len(values), dtype=np.int64)
+        codes[there] = self._table(table).of_ints(raw_numbers(values)[there])
+        codes[~there] = self._table(table).of_hashables([None])[0]
+        return codes[positions]
 
     def _pairs(self, first: Positions, second: Positions, table: int) -> Positions:
         packed, positions = np.unique((first << CODE_BITS) | second, return_inverse=True)
-        return self._numbered(packed.tolist(), table)[positions]
+        return self._table(table).of_ints(packed)[positions]
 
-    def _numbered(self, values: Iterable[Hashable], table: int) -> Positions:
+    def _table(self, table: int) -> SeenValues:
         while len(self._seen) <= table:
-            self._seen.append({})
-        seen = self._seen[table]
-        return np.array([seen.setdefault(value, len(seen)) for value in values], dtype=np.int64)
+            self._seen.append(SeenValues())
+        return self._seen[table]

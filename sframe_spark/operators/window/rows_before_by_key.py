@@ -179,7 +179,8 @@ def of_collected_rows(operator: SequentialOperator, relation: Relation, keys: Se
     collected = relation.df.select(collected_rows(relation, range(len(schema)), window_so_far(relation, keys)).alias("c0"), *relation.hidden)
     result_types = operator.infer_type([Facts(schema, Length.unknown())])
     # Among the rows of one key there are no keys.
-    columns = [value_in_last_row(attrs.evolve(operator, keys=()), schema, output, kind) for output, kind in enumerate(result_types)]
+    of_one_key: Any = attrs.evolve(operator, keys=())
+    columns = [value_in_last_row(of_one_key, schema, output, kind) for output, kind in enumerate(result_types)]
     values = [column(collected["c0"], schema, ()) for column in columns]
     return attrs.evolve(relation, df=collected, schema=result_types, not_missing=frozenset()).with_columns(values, result_types)
 
