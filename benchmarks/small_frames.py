@@ -94,12 +94,12 @@ def main() -> None:
 
 INTRODUCTION = f"""# Small frames, many columns
 
-Made by `python -m benchmarks.small_frames --write`: processor seconds of this library by those of the reference (and the first divided by the
-second), measured in one run on one machine, of programs that prepare columns one by one, over {ROWS} rows. What both make is compared first. Frames
-that were assigned to are materialised at the end, within the time. `?`: not done when the reference was stopped.
+Made by `python -m benchmarks.small_frames --write`: processor seconds of this library, then of Turi Create (and in brackets the ratio of the two),
+measured in one run on one machine, of programs that prepare columns one by one, over {ROWS} rows. Results are compared first. Frames with assigned
+columns are materialized at the end, within the time. `?`: not finished when Turi Create was stopped.
 
-Both sides are processes of one run on a machine that others used too; where a program takes a few milliseconds the numbers differ by a tenth from
-run to run. [Why](../../docs/decisions/038-few-rows-without-a-plan.md) few rows need no plan.
+Both sides are processes in one run on a shared machine; for programs of a few milliseconds, the numbers vary by a tenth from run to run.
+[Why](../../docs/decisions/038-few-rows-without-a-plan.md) few rows need no plan.
 
 """
 
