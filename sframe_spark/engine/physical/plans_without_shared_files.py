@@ -1,7 +1,7 @@
 """Which plans this process computes alone: those over rows that it has and Spark's machines lack, or whose results have no shared directory.
 
 Nothing is asked here: that a directory is not shared is found when Spark is first to read or write it, and the section is planned again then. See
-docs/decisions/054-nothing-shared.md.
+docs/decisions/054-no-shared-directory.md.
 """
 
 from __future__ import annotations
