@@ -210,6 +210,9 @@ def members_page() -> str:
 
 def file_rows(kind: type) -> Iterator[str]:
     """A row for each file that has public members of a class, by name of the file."""
+    # A mixin is a base class only when one of its members was used.
+    for name in dir(kind):
+        getattr(kind, name, None)
     found: dict[str, list[str]] = {}
     for owner in kind.__mro__[:-1]:
         for name in (name for name in vars(owner) if not name.startswith("_")):

@@ -156,7 +156,7 @@ def test_what_has_no_reader_is_told(tmp_path: Path) -> None:
         SFrame(ROWS).write(tmp_path / "x.zzz")
     with pytest.raises(InvalidArgumentError, match="files of the kind parquet are read without options, got 'columns'"):
         SFrame.read(tmp_path / "x.parquet", columns=["a"])
-    with pytest.raises(InvalidArgumentError, match="files of the kind csv are written whole"):
+    with pytest.raises(InvalidArgumentError, match="files of the kind csv cannot be written in parts"):
         SFrame(ROWS).write(tmp_path / "x.csv", parts=True)
     assert not (tmp_path / "x.csv").exists()
 
