@@ -294,11 +294,14 @@ def public_signature(signature: str) -> str:
 
 def name_classes() -> None:
     """Let modules know the classes in their annotations that they import for checks of types alone: signatures show `Any` else."""
+    for kind in (SFrame, SArray):
+        # A member's module is loaded when the member is first asked for.
+        inspect.getmembers(kind)
     known = {kind.__name__: kind for kind in (SFrame, SArray, Plot, FrameSummary, ColumnFacts)}
     for name, module in list(sys.modules.items()):
         if name.startswith("sframe_spark."):
             vars(module).update({name: kind for name, kind in known.items() if vars(module).get(name) is Any})
-    vars(sys.modules["sframe_spark.api.sframe.interchange"]).update(pandas=pandas, pyspark=pyspark)
+    vars(sys.modules[inspect.unwrap(SFrame.to_pandas).__globals__["__name__"]]).update(pandas=pandas, pyspark=pyspark)
 
 
 def page(title: str, *parts: str) -> str:

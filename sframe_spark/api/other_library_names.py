@@ -75,6 +75,8 @@ ARGUMENT = by_name(
         " rsuffix suffix",
         "for names that differ on={'a': 'b'}": "left_on right_on",
         "rows are numbered anew as they are": "ignore_index",
+        "missing values come first, and last with ascending=False": "nulls_last nulls_first na_position na_last",
+        "a row is taken once at most": "sample.replace with_replacement withReplacement",
         "groups are of a frame, as in `sf.shift('a', 1, by='key')`": "SArray.by",
         "keys are columns, and groups come in the order of their first rows": "as_index group_keys observed maintain_order groupby.sort",
         "ignore case by (?i), as in `sf['key'].str.contains('(?i)x')`": "case",
@@ -490,6 +492,7 @@ FRAME = _common("sf") | by_name(
 ARRAY = _common("sa") | by_name(
     {
         "differences are seconds as they are: `sf['end'] - sf['start']`": "total_seconds seconds days",
+        "use `.shift(1).fillna(0)`": "shift_and_fill",
         "use `.astype(float)`, int or str": "as_float as_int as_str to_float to_int",
         "use `sa[2]`": "nth",
         "use `.var()`, with ddof=1 for a sample": "variance var_samp",

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
+from traceback import format_exception
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -76,7 +77,10 @@ def lines_in_notebook(error: BaseException) -> list[str]:
     traceback = error.__traceback__
     if config.tracebacks != "full" and is_mistake(error):
         traceback = users_lines(traceback, CALLERS_AND_CALLED)
-    lines: list[str] = sys.modules["IPython"].get_ipython().InteractiveTB.structured_traceback(type(error), error, traceback, tb_offset=0)
+    shell = sys.modules["IPython"].get_ipython()
+    if shell is None:
+        return format_exception(type(error), error, traceback)
+    lines: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, traceback, tb_offset=0)
     return lines
 
 
