@@ -18,17 +18,20 @@ import contextlib
 import os
 import sys
 import threading
-import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, near_names, users_level
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.optional_libraries import import_cloudpickle
 from sframe_spark.paths_and_uris import is_in_process_memory, location_of, normalised, with_canonical_scheme
 from sframe_spark.redaction import hide, hide_in_error, secrets_in, without_secrets
+
+with lazy_imports(globals()):
+    from uuid import uuid4
 
 # Converters: each takes an assigned value, or the string of an environment variable, and returns the value of the option. If the given value is
 # not allowed, it raises an error that says which values are. The page of options shows its docstring as what is allowed.
@@ -124,7 +127,7 @@ class UserFileSystem:
 
     def __init__(self, files: Any, name: str = "", token: str = "") -> None:
         self._files, self._process = files, os.getpid()
-        self.name, self.token = name or type(files).__name__, token or uuid.uuid4().hex
+        self.name, self.token = name or type(files).__name__, token or uuid4().hex
 
     def in_this_process(self) -> Any:
         """Return the file system as an object with the methods of fsspec.

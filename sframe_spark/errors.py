@@ -10,14 +10,17 @@ A class has several bases so that programs written for Turi Create catch it as t
 
 from __future__ import annotations
 
-import difflib
 import errno
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief, visible
 from sframe_spark.redaction import redacted
+
+with lazy_imports(globals()):
+    from difflib import get_close_matches
 
 # What a star import takes: the errors and warnings that users may see.
 __all__ = [
@@ -208,7 +211,7 @@ def near_names(name: Any, available: Iterable[Any], similarity: float = 0.6) -> 
     for candidate in available:
         by_text.setdefault(str(candidate).strip().casefold(), candidate)
     text = (name if isinstance(name, str) else brief(name)).strip().casefold()
-    return [by_text[match] for match in difflib.get_close_matches(text, by_text, n=3, cutoff=similarity)]
+    return [by_text[match] for match in get_close_matches(text, by_text, n=3, cutoff=similarity)]
 
 
 def listed(names: Sequence[Any], text_of: Callable[[Any], str] = repr) -> str:

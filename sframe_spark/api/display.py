@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import bisect
-import html
 import itertools
 import math
 import unicodedata
@@ -15,12 +14,16 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_value_conversion import preview_rows, preview_values, row_count
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of
 from sframe_spark.planner.length_and_order_inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND
+
+with lazy_imports(globals()):
+    from html import escape
 
 MAX_DISPLAYED_ROWS = 10
 MAX_DISPLAYED_VALUES = 100
@@ -294,7 +297,7 @@ def _note(node: PlannerNode, previewed: int, fixed: bool, columns: list[str]) ->
     elif previewed > MAX_DISPLAYED_ROWS:
         parts.append(f"the first {MAX_DISPLAYED_ROWS} are shown")
     text = "; ".join(parts)
-    return f'<div class="sf-note">{html.escape(text if fixed else f"{text}. {OPEN_ORDER}")}</div>'
+    return f'<div class="sf-note">{escape(text if fixed else f"{text}. {OPEN_ORDER}")}</div>'
 
 
 def _styled(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]]) -> str:
@@ -315,7 +318,7 @@ def rows_html(title: str, rows: Iterable[tuple[str, Any]]) -> str:
         short = f"{value:.6g}" if isinstance(value, float) else None
         cell = '<span class="sf-missing">None</span>' if value is None else _cell(value, form, short)
         lines.append(f"<tr><th>{_isolated(visible(fitting(str(name), NOTEBOOK_CELL_WIDTH)))}</th><td>{cell}</td></tr>")
-    caption = f'<caption class="sf-type">{html.escape(title)}</caption>' if title else ""
+    caption = f'<caption class="sf-type">{escape(title)}</caption>' if title else ""
     empty = '<tr><td class="sf-missing">none</td></tr>' if not lines else ""
     return f'<style>{TABLE_STYLE}</style><div class="sf-table"><table>{caption}<tbody>{"".join(lines)}{empty}</tbody></table></div>'
 
@@ -389,9 +392,9 @@ def _cell(value: Any, form: CellForm, short: str | None = None) -> str:
         return _isolated(text)
     if form.unfolds:
         return f"<details><summary>{_isolated(text)}</summary>{_isolated(whole)}</details>"
-    return f'<span title="{html.escape(whole)}">{_isolated(text)}</span>'
+    return f'<span title="{escape(whole)}">{_isolated(text)}</span>'
 
 
 def _isolated(text: str) -> str:
     """Return a string as HTML; right-to-left characters are isolated so that they do not reorder the text around them."""
-    return html.escape(text) if text.isascii() else f"<bdi>{html.escape(text)}</bdi>"
+    return escape(text) if text.isascii() else f"<bdi>{escape(text)}</bdi>"

@@ -7,7 +7,6 @@ import inspect
 import sys
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sframe_spark.config import StorageOptions, config
@@ -341,7 +340,7 @@ def no_util_member(name: str) -> NoAttributeError:
     return NoAttributeError(f"sframe_spark.util has no {name!r}" + (f": {without_marks(hint)}" if hint else ""))
 
 
-class ModuleHintFinder(MetaPathFinder):
+class ModuleHintFinder:
     """An import hook, after all others, that raises an error with advice if the package does not have a name.
 
     In ``from package import name``, Python tries to import an unknown name as a module, so only an import hook can give the advice.
