@@ -19,7 +19,10 @@ from typing import Any
 from sframe_spark.api import aggregate
 from sframe_spark.api.aggregate import *  # noqa: F403 - the module lists them
 from sframe_spark.api.error_hints import no_aggregate
-from sframe_spark.api.plugin_namespaces import plugin_aggregates
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.api.plugin_namespaces import plugin_aggregates
 
 __all__ = []
 __all__ += aggregate.__all__

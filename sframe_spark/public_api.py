@@ -10,7 +10,8 @@ from sframe_spark.process.control_groups import fit_arrow
 with lazy_imports(globals()):
     from sframe_spark import aggregate, data_structures, functions, toolkits, util, visualization
     from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder
-    from sframe_spark.api.sarray import SArray, load_sarray
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.sarray.file_io import load_sarray
     from sframe_spark.api.sarray.sketch import Sketch
     from sframe_spark.api.saved_frame_maintenance import history, optimize, vacuum
     from sframe_spark.api.sframe import SFrame, load_sframe

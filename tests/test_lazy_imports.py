@@ -78,6 +78,19 @@ def is_in_function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     return False
 
 
+def test_blocks_hold_imports_that_can_be_lazy() -> None:
+    """Of names, or of a module in a package: `import a` and a star have nothing that a stand-in could replace."""
+    wrong = []
+    for path in sorted(ROOT.rglob("*.py")):
+        for statement in [statement for block in lazy_blocks(parsed(path)) for statement in block.body]:
+            if isinstance(statement, ast.ImportFrom):
+                can_be = not statement.level and all(alias.name != "*" for alias in statement.names)
+            else:
+                can_be = isinstance(statement, ast.Import) and all(alias.name.count(".") == 1 and alias.asname for alias in statement.names)
+            wrong += [] if can_be else [f"{path.relative_to(ROOT)}: {ast.unparse(statement)}"]
+    assert wrong == []
+
+
 def test_stand_ins_are_used_as_they_may_be() -> None:
     wrong, found = {}, 0
     for path in sorted(ROOT.rglob("*.py")):

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.api.aggregates import statistical
-from sframe_spark.api.aggregates.requests import AggregateRequest, request
 from sframe_spark.api.aggregates.statistical import *  # noqa: F403 - the module lists them
 from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, true_or_false
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.quantiles import INTERPOLATIONS
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
+
+with lazy_imports(globals()):
+    from sframe_spark.api.aggregates.requests import AggregateRequest, request
 
 __all__ = [
     "ARGMAX", "ARGMIN", "AVG", "CONCAT", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FIRST", "FREQ_COUNT", "LAST", "MAX",

@@ -9,6 +9,7 @@ is first used: until then, the class has a :class:`MemberOnFirstUse` for each na
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -30,7 +31,21 @@ else:
 __all__ = ["ClassRegistry", "ColumnFacts", "FrameSummary", "Plot", "SArray", "SFrame", "make_array", "make_frame"]
 
 
-class ClassRegistry:
+class _ImportsClasses(type):
+    """Imports a class that is not registered yet: a program may have used the other one alone."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name not in _PLACES:
+            raise AttributeError(name)
+        importlib.import_module(_PLACES[name])
+        return vars(cls)[name]
+
+
+# Where the classes are, which this module does not import, as they import it.
+_PLACES = {"array": "sframe_spark.api.sarray.sarray", "frame": "sframe_spark.api.sframe.sframe"}
+
+
+class ClassRegistry(metaclass=_ImportsClasses):
     """The classes SArray and SFrame; each registers itself here after its definition."""
 
     array: ClassVar[type[SArray]]

@@ -7,14 +7,18 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from sframe_spark.api.node_value_conversion import recoded_column
-from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate
 from sframe_spark.errors import SchemaError, SFrameError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import column_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, ZONED_DATETIME
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate
 
 WHAT_TO_DO = "give both an offset, with column.from_zone('UTC'), or neither"
 

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
 
 
 def uneven_bytes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:

@@ -9,31 +9,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sframe_spark.compute.exact_running_sums_in_two_words import LOWER, UPPER, WORDS_BLOCK, grouped_cumsum
-from sframe_spark.compute.exact_squared_deviations import PAIR_ERROR, deviations_from_pairs, nearest_deviations, rounded_or_nan
-from sframe_spark.compute.exact_sum_and_variance import (
-    LOWEST,
-    MAX_EXPONENT,
-    MIN_EXPONENT,
-    largest_magnitude,
-    scratch_arrays,
-    split_int_digit,
-    squares_with_errors,
-)
-from sframe_spark.compute.exact_sums_of_groups import (
-    BITS,
-    LOWEST_PLACE,
-    Digits,
-    Pair,
-    TwoWords,
-    first_place,
-    non_finite_sums,
-    squarable_parts,
-    squares_are_exact,
-    sums_and_squares,
-)
-from sframe_spark.compute.key_runs import ranges
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.compute.exact_running_sums_in_two_words import LOWER, UPPER, WORDS_BLOCK
+from sframe_spark.compute.exact_squared_deviations import PAIR_ERROR
+from sframe_spark.compute.exact_sum_and_variance import LOWEST, MAX_EXPONENT, MIN_EXPONENT
+from sframe_spark.compute.exact_sums_of_groups import BITS, LOWEST_PLACE
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
+    from sframe_spark.compute.exact_squared_deviations import deviations_from_pairs, nearest_deviations, rounded_or_nan
+    from sframe_spark.compute.exact_sum_and_variance import largest_magnitude, scratch_arrays, split_int_digit, squares_with_errors
+    from sframe_spark.compute.exact_sums_of_groups import (
+        Digits,
+        Pair,
+        TwoWords,
+        first_place,
+        non_finite_sums,
+        squarable_parts,
+        squares_are_exact,
+        sums_and_squares,
+    )
+    from sframe_spark.compute.key_runs import ranges
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 
 # The most bits of a digit with which the sum of the digits of a block of rows fits 64 bits.
 MAX_BITS = 45

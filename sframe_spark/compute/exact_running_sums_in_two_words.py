@@ -10,16 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sframe_spark.compute.exact_sum_and_variance import (
-    MAX_EXPONENT,
-    MIN_EXPONENT,
-    largest_magnitude,
-    rounding_constant,
-    scratch_arrays,
-    split_int_digit,
-)
-from sframe_spark.compute.exact_sums_of_groups import ExactSums, TwoWords
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.compute.exact_sum_and_variance import MAX_EXPONENT, MIN_EXPONENT
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_sum_and_variance import largest_magnitude, rounding_constant, scratch_arrays, split_int_digit
+    from sframe_spark.compute.exact_sums_of_groups import ExactSums, TwoWords
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 
 # Rows per block.
 WORDS_BLOCK = 1 << 16

@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from sframe_spark.compute.exact_sum_and_variance import product_error, quotient, scratch_arrays, squares_with_errors
-from sframe_spark.compute.exact_sums_of_groups import BITS, Digits, ExactSums, FloatsAndDigits, Pair, TwoWords
+from sframe_spark.compute.exact_sums_of_groups import BITS, Digits
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_sum_and_variance import product_error, quotient, scratch_arrays, squares_with_errors
+    from sframe_spark.compute.exact_sums_of_groups import ExactSums, FloatsAndDigits, Pair, TwoWords
 
 # If squared deviations are smaller than CANCELS times the squares, pairs of floats have too few bits.
 CANCELS = 2.0**-40

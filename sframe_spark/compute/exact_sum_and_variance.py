@@ -16,7 +16,10 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 
 # Floats are multiples of 2**-1074.
 LOWEST = 1074

@@ -20,18 +20,21 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_sum_and_variance import (
-    LOWEST,
-    ExactSum,
-    largest_magnitude,
-    product_error,
-    rounding_constant,
-    rounding_constant_bits,
-    scaled,
-    scratch_arrays,
-    split_int_digit,
-    squares_with_errors,
-)
+from sframe_spark.compute.exact_sum_and_variance import LOWEST
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_sum_and_variance import (
+        ExactSum,
+        largest_magnitude,
+        product_error,
+        rounding_constant,
+        rounding_constant_bits,
+        scaled,
+        scratch_arrays,
+        split_int_digit,
+        squares_with_errors,
+    )
 
 BITS = 40
 HALF = 1 << (BITS - 1)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.cached_property_without_lock import cached_property
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
 
 # A dense table has a byte for each int between the smallest and the largest member. It is used if it has at most MAX_SLOTS_IN_CACHE bytes, so that
 # it fits the cache of a core, or at most SLOTS_PER_NUMBER bytes per member and MAX_SLOTS bytes.

@@ -7,10 +7,13 @@ import math
 import attrs
 import numpy as np
 
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import ExecutionError, InvalidArgumentError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.operator_parameters import above_zero, one_of
-from sframe_spark.values.calendar_intervals import CalendarIntervals
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+    from sframe_spark.values.calendar_intervals import CalendarIntervals
 
 SIDES = ("left", "right")
 

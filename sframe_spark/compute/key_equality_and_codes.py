@@ -20,12 +20,16 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, NDARRAY_KIND, STR, ColumnType
-from sframe_spark.values.column_cast import canonical_text
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+    from sframe_spark.values.column_cast import canonical_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

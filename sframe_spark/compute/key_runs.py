@@ -8,11 +8,15 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.key_equality_and_codes import comparable
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ColumnType
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.key_equality_and_codes import comparable
 
 # Adding this turns -0.0 into 0.0 and changes no other number.
 POSITIVE_ZERO = 0.0

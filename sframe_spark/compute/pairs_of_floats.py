@@ -5,7 +5,10 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from sframe_spark.compute.exact_sum_and_variance import product_error
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_sum_and_variance import product_error
 
 Number = int | float | np.ndarray
 

@@ -7,16 +7,21 @@ import math
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.compute.int_membership import SPREAD
-from sframe_spark.compute.key_equality_and_codes import comparable, comparable_values
-from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.sorting_and_searching import MISSING, value_ranks
-from sframe_spark.compute.string_hashing import text_hashes
+from sframe_spark.compute.sorting_and_searching import MISSING
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.key_equality_and_codes import comparable, comparable_values
+    from sframe_spark.compute.key_runs import plain_numbers
+    from sframe_spark.compute.sorting_and_searching import value_ranks
+    from sframe_spark.compute.string_hashing import text_hashes
 
 KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
 

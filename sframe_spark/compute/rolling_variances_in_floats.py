@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 
 States = tuple[np.ndarray, ...]
 # Rows per block, so that arrays have 64 KiB: several of them fit into a core's cache and into memory that the process already has.

@@ -6,8 +6,11 @@ import attrs
 import numpy as np
 
 from sframe_spark.cached_property_without_lock import cached_property
-from sframe_spark.compute.key_runs import run_numbers
-from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.key_runs import run_numbers
+    from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
 
 # Codes below this are sorted in two passes, by their digits.
 SHORT_CODES = 1 << 16

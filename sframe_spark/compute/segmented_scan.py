@@ -8,9 +8,12 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.key_equality_and_codes import codes_of, comparable, tokens_of
-from sframe_spark.compute.sorting_and_searching import order_of
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.key_equality_and_codes import codes_of, comparable, tokens_of
+    from sframe_spark.compute.sorting_and_searching import order_of
 
 Components = tuple[np.ndarray, ...]
 Combine = Callable[[Components, Components], Components]

@@ -8,15 +8,19 @@ from typing import Literal, NamedTuple
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.key_equality_and_codes import comparable
-from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ColumnType
-from sframe_spark.values.nested.tagged_json_patterns_and_splitting import bytes_of
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.key_equality_and_codes import comparable
+    from sframe_spark.compute.key_runs import plain_numbers
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+    from sframe_spark.values.nested.tagged_json_patterns_and_splitting import bytes_of
 
 # Search for the first row that is out of order.
 

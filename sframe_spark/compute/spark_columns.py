@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.session.spark_versions import arrow_function
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import with_offsets
 from sframe_spark.values.datetimes import DAY, MINUTE, SECOND
+
+with lazy_imports(globals()):
+    from sframe_spark.session.spark_versions import arrow_function
 
 
 class _SparkFunctions:

@@ -18,7 +18,11 @@ import attrs
 import numpy as np
 
 from sframe_spark.compute.exact_sum_and_variance import SPLITTER
-from sframe_spark.compute.exact_sums_of_groups import BITS as DIGIT_BITS, Digits
+from sframe_spark.compute.exact_sums_of_groups import BITS as DIGIT_BITS
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_sums_of_groups import Digits
 
 # Bits of a digit: 64 bits hold the sum of the digits of 2**32 rows.
 BITS = 30

@@ -7,8 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.sorting_and_searching import mostly_differ
-from sframe_spark.values.nested.tagged_json_patterns_and_splitting import bytes_of
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.sorting_and_searching import mostly_differ
+    from sframe_spark.values.nested.tagged_json_patterns_and_splitting import bytes_of
 
 # SipHash-2-4.
 

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Numbers, Positions
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Numbers
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Positions
 
 Parts = tuple[Numbers, ...]
 Combine = Callable[[Parts, Parts], Parts]

@@ -13,31 +13,33 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import StateNotSharedError, UserFunctionError
-from sframe_spark.expressions.functions.scalar_function import Argument, ReadyToCall
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.row_sizes import fixed_size
-from sframe_spark.session.progress import counted_calls
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND, ColumnType
-from sframe_spark.udf.bound_function import entered, hashes, now, original, packed, still_right
-from sframe_spark.udf.function_errors import displayable, error_like, user_error
-from sframe_spark.udf.pickling import PackedFunction, load_program
-from sframe_spark.udf.pure_functions import steps_of_call
-from sframe_spark.udf.result_caching_size_limits_and_storage import (
-    LONG_TEXT,
-    ROWS_PER_CHECK,
-    CallMemo,
-    Guess,
-    MadeResults,
-    Steps,
-    advice_on,
-    keeping,
-    min_size,
-    stored_results,
-)
+from sframe_spark.udf.result_caching_size_limits_and_storage import LONG_TEXT, ROWS_PER_CHECK
 from sframe_spark.values.arrow_to_python import decode_columns, scalar_array
 from sframe_spark.values.input_copying_simplification_and_validation import UNCHANGING, container_text, snapshot, snapshots
-from sframe_spark.values.nested.python_and_tagged_json import named_rows
+
+with lazy_imports(globals()):
+    from sframe_spark.expressions.functions.scalar_function import Argument, ReadyToCall
+    from sframe_spark.session.progress import counted_calls
+    from sframe_spark.udf.bound_function import entered, hashes, now, original, packed, still_right
+    from sframe_spark.udf.function_errors import displayable, error_like, user_error
+    from sframe_spark.udf.pickling import PackedFunction, load_program
+    from sframe_spark.udf.pure_functions import steps_of_call
+    from sframe_spark.udf.result_caching_size_limits_and_storage import (
+        CallMemo,
+        Guess,
+        MadeResults,
+        Steps,
+        advice_on,
+        keeping,
+        min_size,
+        stored_results,
+    )
+    from sframe_spark.values.nested.python_and_tagged_json import named_rows
 
 
 @attrs.frozen

@@ -16,11 +16,10 @@ import pyarrow as pa
 
 import sframe_spark.expressions.functions  # noqa: F401 - importing fills the table of functions
 from sframe_spark.cached_property_without_lock import cached_property
-from sframe_spark.compute.spark_columns import Column, kernel_column, literal_column
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ReadyToCall, ScalarFunction
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.expressions.translated_function import TranslatedFunction
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief, leaves_out
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
@@ -28,6 +27,10 @@ from sframe_spark.planner.operator_parameters import identity_text
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import scalar_array
 from sframe_spark.values.python_to_arrow import encode
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import Column, kernel_column, literal_column
+    from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ReadyToCall, ScalarFunction
 
 MAX_PRINTED_STEPS, MAX_PRINTED_ITEMS, MAX_PRINTED_CHARACTERS = 6, 10, 200
 

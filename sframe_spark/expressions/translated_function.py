@@ -12,19 +12,23 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.errors import Untranslatable
-from sframe_spark.expressions.functions.scalar_function import Argument, ReadyToCall
-from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.expressions.translation.evaluation import Evaluation
-from sframe_spark.expressions.translation.expression_tree import Tree, expressions_of, text_of
-from sframe_spark.expressions.translation.paths import traced
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.pyarrow_versions import replace_with_mask
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
-from sframe_spark.udf.bound_function import original
 from sframe_spark.values.arrow_to_python import decode, scalar_array
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.expressions.functions.scalar_function import Argument, ReadyToCall
+    from sframe_spark.expressions.python_function import PythonFunction
+    from sframe_spark.expressions.translation.evaluation import Evaluation
+    from sframe_spark.expressions.translation.expression_tree import Tree, expressions_of, text_of
+    from sframe_spark.expressions.translation.paths import traced
+    from sframe_spark.udf.bound_function import original
 
 LOG = logging.getLogger("sframe_spark")
 # In each process, the results for the first rows of a column are compared with the function's own.

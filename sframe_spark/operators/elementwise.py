@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
-from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.expressions.scalar_function_program import Function, Literal, Operand, Program, Register, Step, how_called, lower_program
-from sframe_spark.expressions.translated_function import TranslatedFunction
-from sframe_spark.operators.program_and_filter_properties import program_properties
+from sframe_spark.expressions.scalar_function_program import Register
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import Zip, joined_schemas, new_positions, side_by_side
-from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
@@ -22,7 +19,14 @@ from sframe_spark.planner.operator_declarations import NO_WORK, FunctionCalls, S
 from sframe_spark.planner.operator_parameters import identity_text
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
-from sframe_spark.planner.spark_relation import LoweringContext, Relation
+
+with lazy_imports(globals()):
+    from sframe_spark.expressions.python_function import PythonFunction
+    from sframe_spark.expressions.scalar_function_program import Function, Literal, Operand, Program, Step, how_called, lower_program
+    from sframe_spark.expressions.translated_function import TranslatedFunction
+    from sframe_spark.operators.program_and_filter_properties import program_properties
+    from sframe_spark.order.properties import RelationProperties
+    from sframe_spark.planner.spark_relation import LoweringContext, Relation
 
 if TYPE_CHECKING:
     from sframe_spark.types import ColumnType

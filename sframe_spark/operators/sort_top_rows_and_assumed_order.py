@@ -12,25 +12,28 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 import numpy as np
 
-from sframe_spark.compute.key_runs import run_numbers, run_starts
-from sframe_spark.compute.sorting_and_searching import order_of, sort_parts_of
 from sframe_spark.errors import RunTooLongError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.operators.run_operator import RunOperator
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.order import derive
-from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
-from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
 from sframe_spark.planner.operator_declarations import INLINED, NO_EXCHANGE, RowChoice, SparkCost
 from sframe_spark.planner.operator_parameters import at_least
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, sort_expression
 from sframe_spark.types import ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.key_runs import run_numbers, run_starts
+    from sframe_spark.compute.sorting_and_searching import order_of, sort_parts_of
+    from sframe_spark.order import derive
+    from sframe_spark.order.properties import RelationProperties, requirement
+    from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
+    from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, sort_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -13,12 +13,16 @@ from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError, UserFunctionError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.optional_libraries import import_cloudpickle
 from sframe_spark.planner.node import is_builtin
-from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import State
-from sframe_spark.udf.error_transport import ErrorTransport, error_transport
-from sframe_spark.udf.function_errors import failure
-from sframe_spark.udf.received_program import ReceivedFunction
+from sframe_spark.udf.error_transport import ErrorTransport
+
+with lazy_imports(globals()):
+    from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import State
+    from sframe_spark.udf.error_transport import error_transport
+    from sframe_spark.udf.function_errors import failure
+    from sframe_spark.udf.received_program import ReceivedFunction
 
 if TYPE_CHECKING:
     from sframe_spark.udf.program_pickler import PackedProgram

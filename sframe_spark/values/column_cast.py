@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.errors import ConversionError, SchemaError, UnsupportedOperationError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import (
     ARRAY,
@@ -39,14 +39,20 @@ from sframe_spark.types import (
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND, all_in_years_of_python, floored, format_datetimes
 from sframe_spark.values.ndarrays import numbers_of, vectors_as_ndarrays
-from sframe_spark.values.nested.float_and_datetime_text import display_floats
-from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items, items_of
-from sframe_spark.values.nested.text_and_json_to_columns import read_arrays, read_stored
-from sframe_spark.values.nested.text_writer import CANONICAL, DISPLAY, written
+from sframe_spark.values.nested.text_writer import CANONICAL, DISPLAY
 from sframe_spark.values.plain_values import SMALLEST_INT
 from sframe_spark.values.python_to_arrow import encode_plain, recode
-from sframe_spark.values.single_value_conversion import list_to_array, parse_array, parse_dict, parse_float, parse_int, parse_list
+from sframe_spark.values.single_value_conversion import parse_array, parse_dict, parse_float, parse_int, parse_list
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value, display_text
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.values.nested.float_and_datetime_text import display_floats
+    from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items, items_of
+    from sframe_spark.values.nested.text_and_json_to_columns import read_arrays, read_stored
+    from sframe_spark.values.nested.text_writer import written
+    from sframe_spark.values.single_value_conversion import list_to_array
 
 # Strings for which Arrow and our own parsers agree: the only sign is a minus, and the number is in range whatever its digits are.
 PLAIN_INT = r"^-?[0-9]{1,18}$"

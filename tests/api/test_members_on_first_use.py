@@ -68,6 +68,11 @@ PROGRAMS = {
         "[2, 3] [2, 3] [-1, -2] [1, 0] True",
     ),
     "columns are not hashable": ("import collections.abc\nprint(isinstance(SArray([1]), collections.abc.Hashable))", "False"),
+    "frames where no column was used": (
+        "try:\n    SFrame.from_dict\nexcept AttributeError as error:\n    print(str(error)[:30], SFrame({'a': [1, 1]}).unique()['a'].dtype)",
+        "SFrame has no 'from_dict': use <class 'int'>",
+    ),
+    "columns where no frame was used": ("print(SArray([1]).value_counts().num_rows())", "1"),
     "copies": ("import copy, pickle\nf = SFrame({'a': [1]})\nprint(len(copy.copy(f)), len(pickle.loads(pickle.dumps(f))))", "1 1"),
     "numpy": ("import numpy as np\nprint(np.asarray(SArray([1, 2])).sum(), list(np.negative(SArray([1]))))", "3 [-1]"),
     "errors of calls": (
@@ -84,6 +89,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_process_that_has_used_no_member_yet(name: str) -> None:
     program, expected = PROGRAMS[name]
-    program = f"from sframe_spark import SArray, SFrame\n{program}"
+    names = [kind for kind in ("SArray", "SFrame") if kind in program]
+    program = f"from sframe_spark import {', '.join(names)}\n{program}"
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False, timeout=100)
     assert (done.stderr, done.stdout.strip()) == ("", expected)

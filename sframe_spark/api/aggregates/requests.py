@@ -9,9 +9,12 @@ from typing import Any
 import attrs
 
 from sframe_spark.api.column_names import unique_names
-from sframe_spark.api.other_library_names import AGGREGATE
 from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError, listed
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import text_for_message
+
+with lazy_imports(globals()):
+    from sframe_spark.api.other_library_names import AGGREGATE
 
 # Aggregates of one column, without other parameters: what may be meant by their name alone.
 OF_ONE_COLUMN = (

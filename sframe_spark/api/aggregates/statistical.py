@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.aggregates.requests import AggregateRequest, request
 from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, true_or_false
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.aggregates.moment_aggregates import MAX_VARIABLES
 from sframe_spark.expressions.aggregates.product_sums import MAX_FACTORS
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
+
+with lazy_imports(globals()):
+    from sframe_spark.api.aggregates.requests import AggregateRequest, request
 
 __all__ = [
     "CORRELATION", "COVARIANCE", "DOT_PRODUCT", "GEOMETRIC_MEAN", "KURTOSIS", "LINEAR_REGRESSION", "MOMENT",

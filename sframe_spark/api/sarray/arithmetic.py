@@ -14,12 +14,15 @@ from sframe_spark.api.interchange.dataframe_libraries import is_column
 from sframe_spark.api.node_value_conversion import column_values, literal_of, node_from_values, recoded, require_pairs
 from sframe_spark.errors import NeverEqualWarning, NotAColumnError, SchemaError, UnsupportedOperationError, users_level
 from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
-from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, NDARRAY_KIND, STR_KIND, ColumnType, common_encoding
 from sframe_spark.values.input_copying_simplification_and_validation import library_of
 from sframe_spark.values.plain_values import NUMBERS, family_of_value, one_value
+
+with lazy_imports(globals()):
+    from sframe_spark.operators.elementwise import apply_function
 
 LOGICAL = ("and_", "or_", "xor")
 # A frequent mistake: in Python, `sf["a"] > 1 & (sf["b"] < 3)` means `sf["a"] > (1 & (sf["b"] < 3))`.

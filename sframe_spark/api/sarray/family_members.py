@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.api.class_registry import SArray, make_array
-from sframe_spark.expressions.functions.function_families import FamilyFunction
-from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.expressions.functions.function_families import FamilyFunction
+    from sframe_spark.operators.elementwise import apply_function
 
 
 def method_of(line: FamilyFunction, takes: str, owner: str = "SArray") -> Callable[[Any], SArray]:

@@ -12,22 +12,26 @@ from sframe_spark.api.class_registry import ClassRegistry, SArray, SFrame, make_
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.index_argument_checks import flag, head_count, is_collection, is_row_index, masked
 from sframe_spark.api.node_value_conversion import column_values
-from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
 from sframe_spark.api.sarray.missing_values_casts_clipping_membership_and_hash import Cleaning
-from sframe_spark.api.user_functions import bind_function
-from sframe_spark.api.value_membership import are_many, semi_join
 from sframe_spark.errors import NegativeSizeError, SchemaError, UnorderedError, UnsupportedOperationError
 from sframe_spark.expressions.python_function import Truth
-from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
-from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
-from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE, TopRows, sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, INT
+
+with lazy_imports(globals()):
+    from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
+    from sframe_spark.api.user_functions import bind_function
+    from sframe_spark.api.value_membership import are_many, semi_join
+    from sframe_spark.operators.elementwise import apply_function, apply_lambda
+    from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+    from sframe_spark.operators.groupby.groupby import group_by
+    from sframe_spark.operators.row_number import row_number
+    from sframe_spark.operators.sort_top_rows_and_assumed_order import TopRows, sort_rows
 
 
 class Selection(Cleaning):

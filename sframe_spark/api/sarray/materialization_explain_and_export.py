@@ -10,20 +10,23 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api.interchange.dataframe_libraries import array_of_values, forms_of, stream_of_values
-from sframe_spark.api.interchange.narwhals_plugin import for_narwhals
 from sframe_spark.api.node_value_conversion import array_for_numpy, flat_column_for_numpy, numpy_column
-from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize, stored_chunks
-from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical.column_lineage import source_column
 from sframe_spark.errors import NoAttributeError, UnsupportedOperationError
-from sframe_spark.explain.explanation_text_graph_and_pictures import Explanation
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import to_stream
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.plan_json import graph_to_json
 from sframe_spark.types import DATETIME, STR_KIND
+
+with lazy_imports(globals()):
+    from sframe_spark.api.interchange.narwhals_plugin import for_narwhals
+    from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize, stored_chunks
+    from sframe_spark.engine.materialize_options import MaterializeOptions
+    from sframe_spark.engine.physical.column_lineage import source_column
+    from sframe_spark.explain.explanation_text_graph_and_pictures import Explanation
+    from sframe_spark.planner.plan_json import graph_to_json
 
 BITS = 64
 

@@ -7,28 +7,32 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.aggregates.argument_types import ColumnClass
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interchange.dataframe_libraries import is_column
-from sframe_spark.api.sampling import require_seed
-from sframe_spark.api.utc_offset_checks import require_comparable_values
-from sframe_spark.api.value_membership import EQUAL_AS_KEYS, are_many, match_mask
-from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
+from sframe_spark.api.value_membership import EQUAL_AS_KEYS
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand
-from sframe_spark.engine.physical.site import Site
 from sframe_spark.errors import FillValueError, NotValuesError
-from sframe_spark.operators.elementwise import apply_function, apply_lambda
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, NDARRAY_KIND, STR
-from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.input_copying_simplification_and_validation import is_of_spark, snapshot, snapshots
 from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 from sframe_spark.values.plain_values import one_value
 from sframe_spark.values.python_to_arrow import column_type_for
 from sframe_spark.values.rounding_warnings import rounding_warnings
+
+with lazy_imports(globals()):
+    from sframe_spark.api.aggregates.argument_types import ColumnClass
+    from sframe_spark.api.sampling import require_seed
+    from sframe_spark.api.utc_offset_checks import require_comparable_values
+    from sframe_spark.api.value_membership import are_many, match_mask
+    from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
+    from sframe_spark.engine.physical.site import Site
+    from sframe_spark.operators.elementwise import apply_function, apply_lambda
+    from sframe_spark.values.column_cast import cast_array
 
 
 @attrs.frozen

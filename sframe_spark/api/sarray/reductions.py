@@ -7,24 +7,27 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from sframe_spark.api import aggregate
-from sframe_spark.api.aggregates.requests import AggregateRequest
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, is_row_index
 from sframe_spark.api.node_value_conversion import literal_of, reduce_values, require_pairs, row_count
-from sframe_spark.api.sarray.number_search_by_rank import Ranks
-from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import text_for_message
-from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.project_zip_arrange import zip_columns
-from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE
-from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, NDARRAY_KIND
+
+with lazy_imports(globals()):
+    from sframe_spark.api.aggregates.requests import AggregateRequest
+    from sframe_spark.api.sarray.number_search_by_rank import Ranks
+    from sframe_spark.api.sarray.sketch import Sketch
+    from sframe_spark.operators.elementwise import apply_function
+    from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+    from sframe_spark.operators.row_number import row_number
+    from sframe_spark.operators.window.shift import shift_rows
 
 
 class Reductions:

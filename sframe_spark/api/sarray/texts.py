@@ -10,12 +10,15 @@ import numpy as np
 
 from sframe_spark.api.class_registry import SArray, make_array
 from sframe_spark.api.error_hints import no_text_member, with_call_hints
-from sframe_spark.api.sarray.family_members import method_of
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
-from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import STR_KIND
+
+with lazy_imports(globals()):
+    from sframe_spark.api.sarray.family_members import method_of
+    from sframe_spark.operators.elementwise import apply_function
 
 _FLAGS = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
 

@@ -13,9 +13,6 @@ from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interchange import dataframe_libraries
 from sframe_spark.api.interchange.dataframe_libraries import frame_from_pandas, pandas_frame
-from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.interchange.narwhals_plugin import for_narwhals
-from sframe_spark.api.interchange.to_spark import register_view, to_spark
 from sframe_spark.api.node_value_conversion import (
     array_for_numpy,
     python_columns,
@@ -27,11 +24,17 @@ from sframe_spark.api.node_value_conversion import (
 )
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy
 from sframe_spark.errors import SchemaError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.optional_libraries import import_library
 from sframe_spark.types import STR_KIND
 from sframe_spark.values.input_copying_simplification_and_validation import library_of
+
+with lazy_imports(globals()):
+    from sframe_spark.api.interchange.from_spark import frame_from_spark
+    from sframe_spark.api.interchange.narwhals_plugin import for_narwhals
+    from sframe_spark.api.interchange.to_spark import register_view, to_spark
+    from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy
 
 # Kinds of nested values.
 NESTED = ("list", "dict", "array", "ndarray")

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from sframe_spark.api.aggregates.argument_types import NamesOfBoth, SortKeys
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, unique_names
 from sframe_spark.api.error_hints import call_example
@@ -15,15 +14,21 @@ from sframe_spark.api.node_value_conversion import recoded_column, row_count
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import other_frame
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
-from sframe_spark.api.utc_offset_checks import require_comparable_offsets
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
-from sframe_spark.operators.joins.equi_join import KINDS, join
-from sframe_spark.operators.joins.union_of_sorted_inputs import SIDES, merge_sorted, unsorted_message
-from sframe_spark.operators.lookup.nearest_key_search import first_row_out_of_order
+from sframe_spark.lazy_imports import lazy_imports
+from sframe_spark.operators.joins.equi_join import KINDS
 from sframe_spark.operators.project_zip_arrange import column_of
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType, common_encoding
+
+with lazy_imports(globals()):
+    from sframe_spark.api.aggregates.argument_types import NamesOfBoth, SortKeys
+    from sframe_spark.api.utc_offset_checks import require_comparable_offsets
+    from sframe_spark.operators.joins import union_of_sorted_inputs
+    from sframe_spark.operators.joins.equi_join import join
+    from sframe_spark.operators.joins.union_of_sorted_inputs import merge_sorted, unsorted_message
+    from sframe_spark.operators.lookup.nearest_key_search import first_row_out_of_order
 
 # Advice for kinds of joins that Polars, pandas or Spark have and that are written differently here.
 JOINS_OF_OTHER_LIBRARIES = {
@@ -180,7 +185,7 @@ class Joins(Relational):
         by = self._order(on, ascending)
         columns = [self._names[position] for position, _ in by]
         both = self._with_same_columns(other)
-        for side, node in zip(SIDES, both, strict=True):
+        for side, node in zip(union_of_sorted_inputs.SIDES, both, strict=True):
             row = first_row_out_of_order(node, *by[0])
             if row is not None:
                 raise InvalidArgumentError(unsorted_message(columns, [up for _, up in by], side, row))

@@ -8,9 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
-from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.explain.explanation_text_graph_and_pictures import Explanation
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
+    from sframe_spark.engine.materialize_options import MaterializeOptions
+    from sframe_spark.explain.explanation_text_graph_and_pictures import Explanation
 
 
 class FrameMaterialization(Columns):

@@ -9,29 +9,33 @@ import attrs
 import numpy as np
 
 from sframe_spark import errors
-from sframe_spark.api.aggregates.argument_types import Aggregates, Names, SortKeys
-from sframe_spark.api.aggregates.requests import AggregateRequest, chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import require_name
 from sframe_spark.api.error_hints import also_named, call_example
 from sframe_spark.api.index_argument_checks import flag, head_count, is_collection
 from sframe_spark.api.node_value_conversion import recoded_column
-from sframe_spark.api.sampling import chosen_seed, require_fraction, shuffled, split
-from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import is_table, other_frame
-from sframe_spark.api.value_membership import are_many, semi_join
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief, text_for_message
-from sframe_spark.operators.append import append
-from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.project_zip_arrange import all_columns, column_of, columns_of
 from sframe_spark.operators.row_selection import filter_by_mask
-from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE, TopRows, sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, NDARRAY_KIND, common_encoding
 from sframe_spark.values.plain_values import one_value
+
+with lazy_imports(globals()):
+    from sframe_spark.api.aggregates.argument_types import Aggregates, Names, SortKeys
+    from sframe_spark.api.aggregates.requests import AggregateRequest, chosen_names, expand_requests, output_names
+    from sframe_spark.api.sampling import chosen_seed, require_fraction, shuffled, split
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.value_membership import are_many, semi_join
+    from sframe_spark.operators.append import append
+    from sframe_spark.operators.elementwise import apply_function
+    from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+    from sframe_spark.operators.groupby.groupby import group_by
+    from sframe_spark.operators.sort_top_rows_and_assumed_order import TopRows, sort_rows
 
 
 class Relational(Columns):

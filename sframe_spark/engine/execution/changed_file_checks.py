@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.sources.base_and_segment_source import Source
-from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.external.changed_files import require_unchanged
-from sframe_spark.storage.manifest.manifest import Manifest
+
+with lazy_imports(globals()):
+    from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
+    from sframe_spark.storage.external.changed_files import require_unchanged
+    from sframe_spark.storage.manifest.manifest import Manifest
 
 
 def require_unchanged_files(root: PlannerNode) -> None:

@@ -10,22 +10,26 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.spark_columns import Column, F, spark_type
+from sframe_spark.compute.spark_columns import Column
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.python_aggregates import Decomposition, ReduceFunction, of_all_values, of_parts
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, entry_count
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.spark_relation import SummedFloats
-from sframe_spark.session.spark_versions import arrow_function
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import DATETIME_KIND, DICT_KIND, FLOAT, FLOAT_KIND, INT, LIST_KIND, STR, STR_KIND, ColumnType
-from sframe_spark.udf.error_transport import error_transport
-from sframe_spark.udf.pickling import OnCopies, sent
 from sframe_spark.values.python_to_arrow import encode_plain
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import F, spark_type
+    from sframe_spark.session.spark_versions import arrow_function
+    from sframe_spark.udf.error_transport import error_transport
+    from sframe_spark.udf.pickling import OnCopies, sent
 
 # Aggregate functions, which compute one value from many rows, and their table.
 

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import window_blocks
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.python_aggregates import VALUES_AT_ONCE
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.values.arrow_layouts import in_one_array
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import window_blocks
 
 Blocks = Iterator[tuple[InputRows, RowWindows]]
 

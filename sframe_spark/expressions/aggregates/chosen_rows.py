@@ -9,19 +9,23 @@ from typing import Any, Literal
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.row_groups import GroupsOfRows, first_rows
-from sframe_spark.compute.segmented_scan import Components, RowGroups, accumulated, segmented_scan
-from sframe_spark.compute.sorting_and_searching import as_ordered_ints
-from sframe_spark.compute.spark_columns import Column, F
-from sframe_spark.compute.window_folds import fold_by_two
 from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED, define_aggregate, require
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, take
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.key_runs import plain_numbers
+    from sframe_spark.compute.row_groups import GroupsOfRows, first_rows
+    from sframe_spark.compute.segmented_scan import Components, RowGroups, accumulated, segmented_scan
+    from sframe_spark.compute.sorting_and_searching import as_ordered_ints
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.compute.window_folds import fold_by_two
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

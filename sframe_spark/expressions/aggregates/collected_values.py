@@ -7,33 +7,31 @@ from collections.abc import Iterator, Sequence
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
-from sframe_spark.compute.key_runs import ranges
-from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import Growth, State, StateColumn
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, ENCODED_LIST, FLOAT, INT, LIST_KIND, NDARRAY_KIND, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.column_cast import microseconds_of, wall_microseconds
 from sframe_spark.values.datetimes import all_in_years_of_python
 from sframe_spark.values.ndarrays import numbers_of, shape_texts
-from sframe_spark.values.nested.json_item_splitting_and_joining import (
-    STORED_DICT,
-    STORED_LIST,
-    in_brackets,
-    is_known,
-    items_of,
-    stored_floats,
-    stored_lists,
-    texts_of_items,
-)
-from sframe_spark.values.nested.python_and_tagged_json import STORED_ARRAY, stored_ndarrays
-from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME, bytes_of
+from sframe_spark.values.nested.json_item_splitting_and_joining import STORED_DICT, STORED_LIST, stored_lists
+from sframe_spark.values.nested.python_and_tagged_json import STORED_ARRAY
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME
 from sframe_spark.values.python_to_arrow import encode_plain
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
+    from sframe_spark.compute.key_runs import ranges
+    from sframe_spark.compute.row_groups import GroupsOfRows
+    from sframe_spark.values.column_cast import microseconds_of, wall_microseconds
+    from sframe_spark.values.nested.json_item_splitting_and_joining import in_brackets, is_known, items_of, stored_floats, texts_of_items
+    from sframe_spark.values.nested.python_and_tagged_json import stored_ndarrays
+    from sframe_spark.values.nested.tagged_json_patterns_and_splitting import bytes_of
 
 # Number of values that are put into lists at a time, which limits the memory for copies.
 VALUES_PER_BATCH = 1 << 18

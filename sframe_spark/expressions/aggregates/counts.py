@@ -9,17 +9,20 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
-from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED, define_aggregate
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import INT, ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+    from sframe_spark.compute.row_groups import GroupsOfRows
+    from sframe_spark.compute.spark_columns import Column, F
 
 
 @attrs.frozen

@@ -13,20 +13,23 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.cached_property_without_lock import cached_property
-from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
-from sframe_spark.compute.key_equality_and_codes import codes_of, comparable, comparable_values
-from sframe_spark.compute.key_runs import differs
-from sframe_spark.compute.row_groups import GroupsOfRows, first_of_each
-from sframe_spark.compute.sorting_and_searching import order_of
-from sframe_spark.compute.spark_columns import Column, F
-from sframe_spark.compute.wavelet_matrix import counts_below
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate, require
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews, item_texts_of, lists_of, views_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.types import FLOAT, INT, STR, ColumnType, list_of
 from sframe_spark.values.arrow_layouts import in_one_array
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
+    from sframe_spark.compute.key_equality_and_codes import codes_of, comparable, comparable_values
+    from sframe_spark.compute.key_runs import differs
+    from sframe_spark.compute.row_groups import GroupsOfRows, first_of_each
+    from sframe_spark.compute.sorting_and_searching import order_of
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.compute.wavelet_matrix import counts_below
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

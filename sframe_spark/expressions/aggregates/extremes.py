@@ -10,19 +10,23 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zero, unsigned_zeros
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
-from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.compute.segmented_scan import RowGroups, accumulated
-from sframe_spark.compute.spark_columns import Column, F
-from sframe_spark.compute.window_folds import fold_by_two
+from sframe_spark.compute.key_runs import POSITIVE_ZERO
 from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED, define_aggregate, require
 from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, best_row, following, limits_of
 from sframe_spark.expressions.aggregates.counts import HasValue, known
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import FLOAT_KIND, ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.key_runs import unsigned_zero, unsigned_zeros
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+    from sframe_spark.compute.row_groups import GroupsOfRows
+    from sframe_spark.compute.segmented_scan import RowGroups, accumulated
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.compute.window_folds import fold_by_two
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

@@ -14,40 +14,37 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
-    SQUARE_SHIFT,
-    digits_of_parts,
-    digits_of_windows,
-    longest_of,
-    row_digits,
-    running_ints,
-    squares_of,
-)
-from sframe_spark.compute.exact_running_sums_in_two_words import WORDS_BLOCK, WordScratch, two_word_running_sums, words_of_windows
-from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, largest_magnitude
-from sframe_spark.compute.exact_sums_of_groups import (
-    LOWEST_PLACE,
-    Digits,
-    FloatsAndDigits,
-    TwoWords,
-    digits_of,
-    digits_to_lists,
-    non_finite_sums,
-    places_of,
-)
-from sframe_spark.compute.key_runs import members
-from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.compute.spark_columns import Column, F
-from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import SQUARE_SHIFT
+from sframe_spark.compute.exact_running_sums_in_two_words import WORDS_BLOCK
+from sframe_spark.compute.exact_sums_of_groups import LOWEST_PLACE, Digits
+from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW
 from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns
 from sframe_spark.expressions.aggregates.counts import Count, known
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
-from sframe_spark.planner.spark_relation import SummedFloats
-from sframe_spark.session.spark_versions import arrow_function
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import FLOAT, ColumnType
-from sframe_spark.udf.error_transport import error_transport
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
+        digits_of_parts,
+        digits_of_windows,
+        longest_of,
+        row_digits,
+        running_ints,
+        squares_of,
+    )
+    from sframe_spark.compute.exact_running_sums_in_two_words import WordScratch, two_word_running_sums, words_of_windows
+    from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, largest_magnitude
+    from sframe_spark.compute.exact_sums_of_groups import FloatsAndDigits, TwoWords, digits_of, digits_to_lists, non_finite_sums, places_of
+    from sframe_spark.compute.key_runs import members
+    from sframe_spark.compute.row_groups import GroupsOfRows
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.compute.spark_exact_sum import Window, carried, digits_of_totals, leading, nearest, square_of
+    from sframe_spark.planner.spark_relation import SummedFloats
+    from sframe_spark.session.spark_versions import arrow_function
+    from sframe_spark.udf.error_transport import error_transport
 
 
 @attrs.frozen

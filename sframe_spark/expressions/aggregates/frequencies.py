@@ -8,20 +8,25 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
-from sframe_spark.compute.key_equality_and_codes import codes_of
-from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total, first_of_each
-from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews, refuse_more_than_an_array
 from sframe_spark.expressions.aggregates.distinct_values import DistinctLists, by_group, previous_equal
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ENCODED_DICT, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
-from sframe_spark.values.nested.json_item_splitting_and_joining import STORED_DICT, in_brackets, texts_of_items
+from sframe_spark.values.nested.json_item_splitting_and_joining import STORED_DICT
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
+    from sframe_spark.compute.key_equality_and_codes import codes_of
+    from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total, first_of_each
+    from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
+    from sframe_spark.values.nested.json_item_splitting_and_joining import in_brackets, texts_of_items
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

@@ -10,21 +10,26 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_sum_and_variance import VarianceState
-from sframe_spark.compute.key_equality_and_codes import one_float
 from sframe_spark.compute.key_runs import POSITIVE_ZERO
 from sframe_spark.errors import TooLargeError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.python_aggregates import Decomposition
 from sframe_spark.expressions.functions.dicts import key_set, native_keys, require_like_keys
 from sframe_spark.expressions.functions.scalar_function import evaluate
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType, list_of
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.nested.json_item_splitting_and_joining import KINDS, any_items, kinds_of
+from sframe_spark.values.nested.json_item_splitting_and_joining import KINDS
 from sframe_spark.values.plain_values import family_of
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.key_equality_and_codes import one_float
+    from sframe_spark.values.nested.json_item_splitting_and_joining import any_items, kinds_of
 
 # Histograms of one column and of pairs of columns, for all rows or for rows with a label. The range of the numbers, from which bins follow, is an
 # aggregate of its own.

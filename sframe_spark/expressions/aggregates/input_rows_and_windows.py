@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.cached_property_without_lock import cached_property
-from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.errors import SchemaError
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.key_runs import plain_numbers
 
 # A range of rows, or their positions.
 ChosenRows = slice | np.ndarray

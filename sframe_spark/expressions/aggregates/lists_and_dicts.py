@@ -8,16 +8,20 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate
 from sframe_spark.expressions.aggregates.collected_values import CollectedTexts, CollectedValues, item_texts_of, lists_of
 from sframe_spark.expressions.aggregates.distinct_values import PLAIN, DistinctValues
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ARRAY, FLOAT, ColumnType, dict_of, list_of
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.spark_columns import Column
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

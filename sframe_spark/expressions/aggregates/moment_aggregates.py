@@ -12,8 +12,6 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_sums_of_groups import Digits
-from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.chosen_rows import EdgeRow
@@ -21,7 +19,12 @@ from sframe_spark.expressions.aggregates.counts import known
 from sframe_spark.expressions.aggregates.moments import MomentColumns, Moments, Powers, are_finite
 from sframe_spark.expressions.aggregates.product_sums import ProductSum
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import FLOAT, FLOAT_KIND, INT_KIND, STR, ColumnType, dict_of
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_sums_of_groups import Digits
+    from sframe_spark.compute.key_runs import plain_numbers
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

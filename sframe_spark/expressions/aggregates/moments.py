@@ -18,12 +18,16 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.compute.exact_sums_of_groups import BITS, GROUPS_PER_BLOCK, Digits, ExactSums
-from sframe_spark.compute.pairs_of_floats import PairsOfFloats
+from sframe_spark.compute.exact_sums_of_groups import BITS, GROUPS_PER_BLOCK
 from sframe_spark.expressions.aggregates.counts import Count
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
 from sframe_spark.expressions.aggregates.product_sums import ProductSum
 from sframe_spark.expressions.aggregates.state_columns import State, StateColumn
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_sums_of_groups import Digits, ExactSums
+    from sframe_spark.compute.pairs_of_floats import PairsOfFloats
 
 Powers = tuple[int, ...]
 """The exponent of each variable in a product."""

@@ -8,21 +8,25 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.key_runs import members
-from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.compute.spark_columns import Column, fit, spark_type
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
 from sframe_spark.expressions.aggregates.vectors import VectorsOfRows, VectorSum, collected_vectors, sum_of_vectors
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
-from sframe_spark.session.spark_versions import arrow_function
 from sframe_spark.types import NDARRAY, NDARRAY_KIND, ColumnType
-from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.values.ndarrays import lists_of_shapes, numbers_of, shape_texts, shaped
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.key_runs import members
+    from sframe_spark.compute.row_groups import GroupsOfRows
+    from sframe_spark.compute.spark_columns import Column, fit, spark_type
+    from sframe_spark.session.spark_versions import arrow_function
+    from sframe_spark.udf.error_transport import error_transport
 
 # The state of a group whose arrays have different shapes; other states are texts of shapes.
 DIFFERENT = "different"

@@ -11,13 +11,17 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import by_place, digits_of_parts, row_digits
-from sframe_spark.compute.exact_sum_and_variance import largest_magnitude, product_error
-from sframe_spark.compute.exact_sums_of_groups import BITS, FIRST_PLACE, LOWEST_PLACE, Digits, digits_of, digits_to_lists, places_of
-from sframe_spark.compute.row_groups import GroupsOfRows
+from sframe_spark.compute.exact_sums_of_groups import BITS, FIRST_PLACE, LOWEST_PLACE
 from sframe_spark.expressions.aggregates.float_sums import non_finite_sums_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import State, StateColumn
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import by_place, digits_of_parts, row_digits
+    from sframe_spark.compute.exact_sum_and_variance import largest_magnitude, product_error
+    from sframe_spark.compute.exact_sums_of_groups import Digits, digits_of, digits_to_lists, places_of
+    from sframe_spark.compute.row_groups import GroupsOfRows
 
 MAX_FACTORS = 4
 # Rows that are multiplied at a time, and how many such blocks are added before digits are carried.

@@ -9,15 +9,18 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.pairs_of_floats import PairsOfFloats
-from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.compute.segmented_scan import Components, RowGroups, segmented_scan
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count, known
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, take
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import FLOAT, FLOAT_KIND, INT, INT_KIND, ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.pairs_of_floats import PairsOfFloats
+    from sframe_spark.compute.row_groups import GroupsOfRows
+    from sframe_spark.compute.segmented_scan import Components, RowGroups, segmented_scan
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

@@ -10,12 +10,15 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ColumnType
 from sframe_spark.values.python_to_arrow import encode_plain
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.row_groups import GroupsOfRows
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

@@ -10,18 +10,21 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
-from sframe_spark.compute.key_runs import ranges
-from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.compute.sorting_and_searching import as_ordered_ints, order_of
-from sframe_spark.compute.spark_columns import Column, F
-from sframe_spark.compute.wavelet_matrix import kth_of_ranges
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import known
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ARRAY, FLOAT, ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
+    from sframe_spark.compute.key_runs import ranges
+    from sframe_spark.compute.row_groups import GroupsOfRows
+    from sframe_spark.compute.sorting_and_searching import as_ordered_ints, order_of
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.compute.wavelet_matrix import kth_of_ranges
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

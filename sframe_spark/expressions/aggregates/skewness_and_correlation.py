@@ -10,17 +10,21 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_squared_deviations import rounded_or_nan
-from sframe_spark.compute.exact_sum_and_variance import product_error, quotient
-from sframe_spark.compute.exact_sums_of_groups import GROUPS_PER_BLOCK, Digits
-from sframe_spark.compute.pairs_of_floats import PairsOfFloats
+from sframe_spark.compute.exact_sums_of_groups import GROUPS_PER_BLOCK
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count, known
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
 from sframe_spark.expressions.aggregates.moments import add_multiples, are_finite
 from sframe_spark.expressions.aggregates.product_sums import ProductSum
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import FLOAT, FLOAT_KIND, INT_KIND, ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_squared_deviations import rounded_or_nan
+    from sframe_spark.compute.exact_sum_and_variance import product_error, quotient
+    from sframe_spark.compute.exact_sums_of_groups import Digits
+    from sframe_spark.compute.pairs_of_floats import PairsOfFloats
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

@@ -11,20 +11,23 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows
-from sframe_spark.compute.exact_squared_deviations import deviation_from_ints, squared_deviations
-from sframe_spark.compute.exact_sum_and_variance import largest_magnitude
-from sframe_spark.compute.exact_sums_of_groups import Digits
-from sframe_spark.compute.rolling_variances_in_floats import rolling_squared_deviations
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns, define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count, known
 from sframe_spark.expressions.aggregates.float_sums import DigitSums, FloatSum, non_finite_sums_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import FLOAT, FLOAT_KIND, INT_KIND, ColumnType
-from sframe_spark.udf.error_transport import error_transport
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows
+    from sframe_spark.compute.exact_squared_deviations import deviation_from_ints, squared_deviations
+    from sframe_spark.compute.exact_sum_and_variance import largest_magnitude
+    from sframe_spark.compute.exact_sums_of_groups import Digits
+    from sframe_spark.compute.rolling_variances_in_floats import rolling_squared_deviations
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.udf.error_transport import error_transport
 
 
 def deviations_of_one(count: int, sums: Digits, squares: Digits, group: int = 0) -> float:

@@ -17,9 +17,12 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.row_groups import GroupsOfRows
 
 State = Any
 """Arrays with one entry for each group: a NumPy array, an Arrow array, a tuple of states, or an object with the methods of :class:`StateObject`."""

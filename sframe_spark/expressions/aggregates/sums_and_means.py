@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import sum_of_ints
 from sframe_spark.expressions.aggregates.float_sums import exact_mean, exact_sum, mean, sum_of_floats
 from sframe_spark.expressions.aggregates.ndarray_sums import ndarrays_in_spark, sum_of_ndarrays
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.expressions.aggregates.vectors import collected_vectors, sum_of_vectors, vectors_in_spark
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ARRAY, ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, NDARRAY, NDARRAY_KIND, ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import Column, F
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

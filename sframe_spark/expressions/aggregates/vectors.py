@@ -9,20 +9,23 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_sums_of_groups import Digits, ExactSums
-from sframe_spark.compute.key_runs import members, ranges
-from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import Finish, define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, joined
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
-from sframe_spark.session.spark_versions import arrow_function
 from sframe_spark.types import ARRAY, ColumnType
-from sframe_spark.udf.error_transport import error_transport
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.exact_sums_of_groups import Digits, ExactSums
+    from sframe_spark.compute.key_runs import members, ranges
+    from sframe_spark.compute.row_groups import GroupsOfRows
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.session.spark_versions import arrow_function
+    from sframe_spark.udf.error_transport import error_transport
 
 # Special vector lengths: of groups without vectors, and of groups with vectors of different lengths.
 UNKNOWN, RAGGED = -1, -2

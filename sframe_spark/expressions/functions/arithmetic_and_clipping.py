@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.datetimes import difference, difference_column, shift, shift_column
 from sframe_spark.expressions.functions.scalar_function import (
@@ -32,13 +31,17 @@ from sframe_spark.expressions.functions.scalar_function import (
     is_finite,
     unsupported,
 )
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, ARRAY_KIND, DATETIME_KIND, FLOAT, INT, INT_KIND, NDARRAY, NDARRAY_KIND, STR, STR_KIND, ColumnType
-from sframe_spark.values.arrow_to_column_types import list_from_lengths
-from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.ndarrays import numbers_of, shape_texts, shaped, shapes_of
 from sframe_spark.values.plain_values import plain_number
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints
+    from sframe_spark.values.arrow_to_column_types import list_from_lengths
+    from sframe_spark.values.column_cast import cast_array
 
 # Spark's own division, rounding and powers differ from those of the kernels.
 

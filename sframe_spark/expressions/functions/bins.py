@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.expressions.functions.scalar_function import Argument, array_of, define_function
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.types import INT, STR, ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.key_runs import plain_numbers
 
 SIDES = ("right", "left")
 Parameters = tuple[Any, ...]

@@ -11,21 +11,25 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.interval_grid import Grid, grid_labels
-from sframe_spark.compute.key_equality_and_codes import comparable
-from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, SchemaError
 from sframe_spark.expressions.functions.datetimes import TIME_TYPES
 from sframe_spark.expressions.functions.scalar_function import INCREASING, Argument, array_of, define_function
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, FLOAT_KIND, ZONED_DATETIME, ColumnType
-from sframe_spark.values.arrow_to_column_types import zoned_array
 from sframe_spark.values.calendar_intervals import CalendarIntervals
-from sframe_spark.values.calendar_shifts import CalendarShift
-from sframe_spark.values.column_cast import wall_microseconds
 from sframe_spark.values.datetimes import MINUTE, all_in_years_of_python, is_in_years_of_python, timestamp_text
-from sframe_spark.values.time_zones import whole_minutes, zone_named
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.interval_grid import Grid, grid_labels
+    from sframe_spark.compute.key_equality_and_codes import comparable
+    from sframe_spark.compute.key_runs import plain_numbers
+    from sframe_spark.values.arrow_to_column_types import zoned_array
+    from sframe_spark.values.calendar_shifts import CalendarShift
+    from sframe_spark.values.column_cast import wall_microseconds
+    from sframe_spark.values.time_zones import whole_minutes, zone_named
 
 
 def _known(values: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, np.ndarray | None]:

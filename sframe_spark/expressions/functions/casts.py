@@ -7,14 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints, literal_column
 from sframe_spark.expressions.functions.datetimes import microseconds_column
 from sframe_spark.expressions.functions.scalar_function import INCREASING, Argument, always_by_arrow, array_of, define_function
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
-from sframe_spark.values.column_cast import cast_array, cast_type
 from sframe_spark.values.datetimes import SECOND
 from sframe_spark.values.plain_values import SMALLEST_INT
 from sframe_spark.values.python_to_arrow import encode, recode
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints, literal_column
+    from sframe_spark.values.column_cast import cast_array, cast_type
 
 
 def _infer_cast(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

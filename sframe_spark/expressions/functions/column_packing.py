@@ -11,21 +11,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.expressions.functions.scalar_function import Argument, are_numbers, array_of, define_function, float_of, unsupported
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.invalid_unicode_errors import require_unicode_values
-from sframe_spark.values.nested.json_item_splitting_and_joining import texts_of_items
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import AFTER, BEFORE
 from sframe_spark.values.plain_values import plain
 from sframe_spark.values.python_to_arrow import encode_plain, infer_type
-from sframe_spark.values.spark_variant_decoding_and_json import variant_text
 from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, encode_value
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.values.nested.json_item_splitting_and_joining import texts_of_items
+    from sframe_spark.values.spark_variant_decoding_and_json import variant_text
 
 
 def value_parameter(value: Any) -> Any:

@@ -13,13 +13,16 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.functions.datetimes import offsets_of, wall_clock, wall_column
 from sframe_spark.expressions.functions.function_families import FamilyFunction, by_name
 from sframe_spark.expressions.functions.scalar_function import Argument, define_function, to_ints
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import DATETIME_KIND, FLOAT, INT, LOGICAL, STR, ColumnType
 from sframe_spark.values.datetimes import DAY, MINUTE, MONTHS, SECOND, WEEKDAYS
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints
 
 TIMEZONE = "timezone"
 _DAYS_OF_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)

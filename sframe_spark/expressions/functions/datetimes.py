@@ -11,9 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import DateFormatError, ExecutionError, SchemaError, SFrameError, TimeFormatError
 from sframe_spark.expressions.functions.scalar_function import (
     INCREASING,
@@ -26,12 +24,10 @@ from sframe_spark.expressions.functions.scalar_function import (
     is_finite,
     unsupported,
 )
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ZONED_DATETIME, ColumnType
-from sframe_spark.udf.error_transport import error_transport
-from sframe_spark.values.arrow_to_column_types import zoned_array
-from sframe_spark.values.column_cast import microseconds_of, seconds_to_microseconds, wall_microseconds
 from sframe_spark.values.datetimes import (
     FIRST_MICROSECOND,
     LAST_MICROSECOND,
@@ -43,6 +39,14 @@ from sframe_spark.values.datetimes import (
     directives,
     format_datetimes,
 )
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.udf.error_transport import error_transport
+    from sframe_spark.values.arrow_to_column_types import zoned_array
+    from sframe_spark.values.column_cast import microseconds_of, seconds_to_microseconds, wall_microseconds
 
 # Arithmetic, which changes the instant and keeps the offset from UTC.
 

@@ -11,18 +11,22 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, LOGICAL, STR, ColumnType, list_of
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.nested.json_item_splitting_and_joining import any_items, flat_items, joined_items, texts_of_items
 from sframe_spark.values.plain_values import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to
 from sframe_spark.values.python_to_arrow import encode_plain, recode
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.values.nested.json_item_splitting_and_joining import any_items, flat_items, joined_items, texts_of_items
 
 ITEM_TYPES = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
 """The column type of the items of native lists and dicts, by their Arrow type."""

@@ -11,25 +11,29 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaError
 from sframe_spark.expressions.functions.column_packing import even_offsets, parameter_value
 from sframe_spark.expressions.functions.dicts import ITEM_TYPES, class_of_key, native_keys, possible_keys, require_like_keys
 from sframe_spark.expressions.functions.predicates_if_else_and_fill import map_lengths
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, unsupported
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, STR_KIND, ColumnType, list_of
-from sframe_spark.values.arrow_to_column_types import list_from_lengths
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems, any_items, item_counts, joined_items
-from sframe_spark.values.nested.text_and_json_to_columns import column_of
 from sframe_spark.values.plain_values import plain_key
 from sframe_spark.values.python_to_arrow import encode_plain
-from sframe_spark.values.single_value_conversion import construct_value
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value, decode_value, encode_value
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.values.arrow_to_column_types import list_from_lengths
+    from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems, any_items, item_counts, joined_items
+    from sframe_spark.values.nested.text_and_json_to_columns import column_of
+    from sframe_spark.values.single_value_conversion import construct_value
 
 # Lengths, elements and slices.
 

@@ -10,23 +10,27 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.int_membership import NumberSet
-from sframe_spark.compute.key_equality_and_codes import one_float
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.dicts import by_keys, counts_of
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, to_ints, unsupported
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, LOGICAL, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.column_cast import canonical_text
 from sframe_spark.values.datetimes import to_microseconds
-from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items
 from sframe_spark.values.plain_values import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain, plain_list, plain_number
 from sframe_spark.values.python_to_arrow import NATIVE_CLASSES
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.int_membership import NumberSet
+    from sframe_spark.compute.key_equality_and_codes import one_float
+    from sframe_spark.compute.spark_columns import Column, F
+    from sframe_spark.values.column_cast import canonical_text
+    from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items
 
 
 def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

@@ -18,15 +18,18 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.key_runs import raw_numbers
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.functions.arithmetic_and_clipping import map_array
 from sframe_spark.expressions.functions.function_families import FamilyFunction, by_name
 from sframe_spark.expressions.functions.scalar_function import INCREASING, Argument, are_numbers, array_of, define_function, unsupported
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, ARRAY_KIND, FLOAT, INT, LOGICAL, ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.key_runs import raw_numbers
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+    from sframe_spark.compute.spark_columns import Column, F
 
 # What ints become ints by, and the same of a Spark column.
 _OF_INTS: dict[np.ufunc, Callable[[Column], Column]] = {

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F, literal_column
 from sframe_spark.errors import FillValueError, SchemaError, SFrameError
 from sframe_spark.expressions.functions.datetimes import microseconds_column
 from sframe_spark.expressions.functions.scalar_function import (
@@ -31,6 +30,7 @@ from sframe_spark.expressions.functions.scalar_function import (
     to_ints,
     unsupported,
 )
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.pyarrow_versions import if_else, replace_with_mask
 from sframe_spark.types import (
@@ -48,13 +48,17 @@ from sframe_spark.types import (
     ColumnType,
     common_encoding,
 )
-from sframe_spark.values.column_cast import canonical_text, microseconds_of
+from sframe_spark.values.column_cast import microseconds_of
 from sframe_spark.values.datetimes import SECOND
 from sframe_spark.values.ndarrays import numbers_of, shapes_of
 from sframe_spark.values.plain_values import plain
 from sframe_spark.values.python_to_arrow import encode, encoding_for, recode
-from sframe_spark.values.single_value_conversion import construct_value
 from sframe_spark.values.tagged_json_display_and_canonical_text import encode_value
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import Column, F, literal_column
+    from sframe_spark.values.column_cast import canonical_text
+    from sframe_spark.values.single_value_conversion import construct_value
 
 _SYMBOLS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 _KERNELS = {"less": pc.less, "less_equal": pc.less_equal, "greater": pc.greater, "greater_equal": pc.greater_equal}

@@ -11,12 +11,17 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark import errors
-from sframe_spark.compute.spark_columns import Column, F, kernel_column, spark_type
-from sframe_spark.planner.plugin_loading import hint_of_left_out, load_plugins
+from sframe_spark.compute.spark_columns import Column
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.registrations import location_of, record
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
-from sframe_spark.udf.pickling import PackedFunction, SentFunction, load_function, pack_function, sent
+from sframe_spark.udf.pickling import PackedFunction
 from sframe_spark.values.arrow_to_python import scalar_array
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import F, kernel_column, spark_type
+    from sframe_spark.planner.plugin_loading import hint_of_left_out, load_plugins
+    from sframe_spark.udf.pickling import SentFunction, load_function, pack_function, sent
 
 # Tables of named functions. Plans refer to functions by name. Functions of plug-ins are pickled with the table, so that workers have them.
 

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TooLargeError
 from sframe_spark.expressions.functions.function_families import FamilyFunction, by_name
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, to_ints
@@ -31,9 +30,13 @@ from sframe_spark.expressions.functions.whole_texts import (
     of_ascii_and_others,
     of_one_case,
 )
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import INT, LIST_KIND, LOGICAL, STR, STR_KIND, ColumnType, list_of
 from sframe_spark.values.invalid_unicode_errors import require_unicode_values
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import Column, F
 
 TEXTS = list_of(STR)
 # In Arrow and Spark the number of bytes of a string is a 32-bit int.

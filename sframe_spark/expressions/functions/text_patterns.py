@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
 
 # A name that no pattern has.
 _WHOLE = "all_of_the_match"

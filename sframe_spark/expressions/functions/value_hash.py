@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.key_equality_and_codes import one_float
-from sframe_spark.compute.string_hashing import city_hashes, city_hashes_of_bytes, text_hashes
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT_KIND, INT, INT_KIND, NDARRAY_KIND, STR_KIND, ColumnType
-from sframe_spark.values.column_cast import canonical_text, microseconds_of
 from sframe_spark.values.ndarrays import numbers_of
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.key_equality_and_codes import one_float
+    from sframe_spark.compute.string_hashing import city_hashes, city_hashes_of_bytes, text_hashes
+    from sframe_spark.values.column_cast import canonical_text, microseconds_of
 
 _MISSING = np.uint64(0)
 _START = np.uint64(0xC3A5C85C97CB3127)

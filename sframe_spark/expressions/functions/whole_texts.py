@@ -11,9 +11,12 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else, replace_with_mask
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
 
 # Whitespace as `str.isspace` has it: what `str.strip` removes.
 WHITESPACE = "".join(chr(code) for code in (*range(9, 14), *range(28, 33), 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288))

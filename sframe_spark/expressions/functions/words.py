@@ -12,13 +12,17 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.functions.scalar_function import Argument, array_of, define_function
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import DICT_KIND, FLOAT, INT, LIST_KIND, STR, STR_KIND, ColumnType, dict_of, list_of
-from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
-from sframe_spark.values.nested.json_item_splitting_and_joining import any_items, as_floats, items_of, typed_items
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
+    from sframe_spark.values.nested.json_item_splitting_and_joining import any_items, as_floats, items_of, typed_items
 
 DELIMITERS = tuple("\r\v\n\f\t !#$%&'\"()*+,-./:;<=>?@[\\]^_`{|}~")
 """What separates words, if nothing else is asked for: white space and all punctuation of ASCII."""

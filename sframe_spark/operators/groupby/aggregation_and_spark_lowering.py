@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, SeveralColumns
-from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator_parameters import column_positions
-from sframe_spark.planner.spark_relation import Relation, key_struct
 from sframe_spark.types import FLOAT
+
+with lazy_imports(globals()):
+    from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, SeveralColumns
+    from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder
+    from sframe_spark.planner.spark_relation import Relation, key_struct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,38 +9,42 @@ from typing import ClassVar
 
 import attrs
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
-from sframe_spark.compute.sorting_and_searching import mostly_differ
-from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
-from sframe_spark.expressions.aggregates.state_columns import Growth
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
-    Aggregation,
-    aggregate_in_spark,
-    counts_distinct,
-    grouped_columns,
-    grouped_in_spark,
-    moved,
-    used_aggregations,
-    with_order_column,
-)
-from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, group_rows
-from sframe_spark.operators.groupby.partial_groups import PartialGroups
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import new_positions
-from sframe_spark.operators.sort_top_rows_and_assumed_order import order_column
-from sframe_spark.order import derive
-from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, Origin
-from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
 from sframe_spark.planner.operator_declarations import NO_WORK, QueryWork, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import STR, ColumnType
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.sorting_and_searching import mostly_differ
+    from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
+    from sframe_spark.expressions.aggregates.state_columns import Growth
+    from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
+        Aggregation,
+        aggregate_in_spark,
+        counts_distinct,
+        grouped_columns,
+        grouped_in_spark,
+        moved,
+        used_aggregations,
+        with_order_column,
+    )
+    from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, group_rows
+    from sframe_spark.operators.groupby.partial_groups import PartialGroups
+    from sframe_spark.operators.sort_top_rows_and_assumed_order import order_column
+    from sframe_spark.order import derive
+    from sframe_spark.order.properties import RelationProperties
+    from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
+    from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
 # The kind of column of a state in an exchange, which is of no type of columns of frames.
 STATE = "state"

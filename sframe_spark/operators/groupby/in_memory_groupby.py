@@ -8,21 +8,26 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.key_equality_and_codes import comparable
-from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.row_groups import ROWS_PER_STEP, SHORT_CODES, GroupsOfRows, without_gaps
-from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
-from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
-from sframe_spark.expressions.aggregates.state_columns import AggregateSet, joined
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.partial_groups import PartialGroups
+from sframe_spark.compute.row_groups import ROWS_PER_STEP, SHORT_CODES
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, NDARRAY, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.ndarrays import numbers_of, shaped, shapes_of
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.key_equality_and_codes import comparable
+    from sframe_spark.compute.key_runs import plain_numbers
+    from sframe_spark.compute.row_groups import GroupsOfRows, without_gaps
+    from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
+    from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
+    from sframe_spark.expressions.aggregates.state_columns import AggregateSet, joined
+    from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+    from sframe_spark.operators.groupby.partial_groups import PartialGroups
 
 MISSING, VALUE, NAN = 0, 1, 2
 # Groups are computed some at a time if the states of all would have more bytes; of fewer groups they have not.

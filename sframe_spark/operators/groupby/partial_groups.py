@@ -6,8 +6,11 @@ from typing import Any, Self
 
 import attrs
 
-from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, nbytes
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import Chunk, from_stream, to_stream
+
+with lazy_imports(globals()):
+    from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, nbytes
 
 
 @attrs.frozen(eq=False)

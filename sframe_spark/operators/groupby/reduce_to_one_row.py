@@ -8,31 +8,34 @@ from typing import ClassVar
 import attrs
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
-from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
-from sframe_spark.expressions.aggregates.state_columns import Growth
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
-    Aggregation,
-    aggregate_in_spark,
-    as_column,
-    counts_distinct,
-    finished_aggregates,
-    grouped_columns,
-    moved,
-    named_columns,
-    used_aggregations,
-    with_helper_columns,
-    with_order_column,
-)
-from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
-from sframe_spark.operators.groupby.partial_groups import PartialGroups
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
-from sframe_spark.planner.operator_capabilities import WholeKernel
 from sframe_spark.planner.operator_declarations import NO_WORK, QueryWork, SparkCost
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.spark_relation import LoweringContext, Relation
+
+with lazy_imports(globals()):
+    from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
+    from sframe_spark.expressions.aggregates.state_columns import Growth
+    from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
+        Aggregation,
+        aggregate_in_spark,
+        as_column,
+        counts_distinct,
+        finished_aggregates,
+        grouped_columns,
+        moved,
+        named_columns,
+        used_aggregations,
+        with_helper_columns,
+        with_order_column,
+    )
+    from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
+    from sframe_spark.operators.groupby.partial_groups import PartialGroups
+    from sframe_spark.planner.operator_capabilities import WholeKernel
+    from sframe_spark.planner.spark_relation import LoweringContext, Relation
 
 
 @register

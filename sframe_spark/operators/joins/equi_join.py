@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.errors import SchemaError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import new_positions
-from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
-from sframe_spark.order import derive
-from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import Need, Operator, Origin
-from sframe_spark.planner.operator_capabilities import Joining, PartitionJoining
+from sframe_spark.planner.operator_capabilities import Joining
 from sframe_spark.planner.operator_declarations import QueryWork, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import planner_node_name_to_type, register
 from sframe_spark.planner.row_sizes import Sizes
-from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import DATETIME, DICT_KIND, INT, ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.key_equality_and_codes import comparable_column
+    from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
+    from sframe_spark.order import derive
+    from sframe_spark.order.properties import RelationProperties
+    from sframe_spark.planner.operator_capabilities import PartitionJoining
+    from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

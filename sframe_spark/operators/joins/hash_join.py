@@ -8,17 +8,10 @@ from typing import Any, ClassVar
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.cached_property_without_lock import cached_property
-from sframe_spark.compute.bytes_of_array_values import uneven_bytes
-from sframe_spark.compute.key_equality_and_codes import comparable_values, matched_codes
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
-from sframe_spark.compute.sorting_and_searching import order_of
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.joins.equi_join import HashedOrSearched, Join
-from sframe_spark.operators.joins.sorted_join import Matches
-from sframe_spark.operators.lookup.cached_reader import Lookup, RowBlock, as_lookup
-from sframe_spark.operators.lookup.key_numbers_and_group_codes import Positions
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length, Schema
@@ -27,6 +20,17 @@ from sframe_spark.planner.operator_capabilities import PartitionJoining, RowCoun
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.pyarrow_versions import if_else
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.compute.bytes_of_array_values import uneven_bytes
+    from sframe_spark.compute.key_equality_and_codes import comparable_values, matched_codes
+    from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+    from sframe_spark.compute.sorting_and_searching import order_of
+    from sframe_spark.operators.joins.sorted_join import Matches
+    from sframe_spark.operators.lookup.cached_reader import Lookup, RowBlock, as_lookup
+    from sframe_spark.operators.lookup.key_numbers_and_group_codes import Positions
 
 # Added to the row ids of unmatched right rows, so that these rows sort after all left rows.
 BEHIND = 1 << 62

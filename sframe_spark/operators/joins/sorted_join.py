@@ -12,12 +12,9 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.bytes_of_array_values import uneven_bytes
-from sframe_spark.compute.int_membership import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
+from sframe_spark.compute.int_membership import FEWEST_SIEVED, MAX_KEYS_SIEVED
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.joins.equi_join import SEARCHED, EquiJoin
-from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
-from sframe_spark.operators.lookup.key_numbers_and_group_codes import Flags, GroupCodes, Numbers, Positions, key_numbers
-from sframe_spark.operators.lookup.nearest_key_search import KeySearch, ProbeKeys, key_run
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import ExpandingOperator, Need, Operator
@@ -25,6 +22,13 @@ from sframe_spark.planner.operator_capabilities import Joining, MatchCounting
 from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import fixed_size
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.bytes_of_array_values import uneven_bytes
+    from sframe_spark.compute.int_membership import KeySieve
+    from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
+    from sframe_spark.operators.lookup.key_numbers_and_group_codes import Flags, GroupCodes, Numbers, Positions, key_numbers
+    from sframe_spark.operators.lookup.nearest_key_search import KeySearch, ProbeKeys, key_run
 
 # Finding the rows with a key in a source sorted by integer keys: with a table of all keys, or by binary search.
 

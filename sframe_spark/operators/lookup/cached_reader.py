@@ -12,22 +12,25 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.cached_property_without_lock import cached_property
-from sframe_spark.compute.bytes_of_array_values import uneven_bytes
-from sframe_spark.compute.sorting_and_searching import order_of, search_sorted
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.lookup.key_numbers_and_group_codes import Numbers, Positions, key_numbers
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.segments_read_in_spark import segments_in_range
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.memory import work_memory
 from sframe_spark.pyarrow_versions import has_bounds
-from sframe_spark.storage.manifest.manifest import SegmentEntry
-from sframe_spark.storage.manifest.physical_types import order_column
-from sframe_spark.storage.parquet.footer import segment_footer
-from sframe_spark.storage.segments.reader import coalesced_segments
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.bytes_of_array_values import uneven_bytes
+    from sframe_spark.compute.sorting_and_searching import order_of, search_sorted
+    from sframe_spark.operators.lookup.key_numbers_and_group_codes import Numbers, Positions, key_numbers
+    from sframe_spark.operators.sources.segments_read_in_spark import segments_in_range
+    from sframe_spark.storage.manifest.manifest import SegmentEntry
+    from sframe_spark.storage.manifest.physical_types import order_column
+    from sframe_spark.storage.parquet.footer import segment_footer
+    from sframe_spark.storage.segments.reader import coalesced_segments
 
 # A block is the unit that a lookup reads and caches.
 
