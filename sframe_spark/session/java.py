@@ -71,7 +71,7 @@ def find_java() -> JavaRuntime:
     newest = newest_java()
     wanted = f"Java {MINIMUM_VERSION} or later" if newest is None else f"Java {MINIMUM_VERSION} to {newest}"
     reasons = "".join(f"\n  {reason}" for reason in search.rejected)
-    raise JavaNotFoundError(f"Spark needs {wanted} and none was found. Install one with\n  {install_command()}\nWhere it was looked for:{reasons}")
+    raise JavaNotFoundError(f"Spark needs {wanted}, but none was found. Install one with\n  {install_command()}\nPlaces that were searched:{reasons}")
 
 
 def install_command() -> str:
@@ -106,7 +106,7 @@ def _consider(search: JavaSearch, origin: str, location: Path | None) -> None:
     elif version < MINIMUM_VERSION:
         search.rejected.append(f"{origin}: {location} is Java {version}, older than {MINIMUM_VERSION}")
     elif version > (newest := newest_java() or version):
-        search.rejected.append(f"{origin}: {location} is Java {version}, and the PySpark that is installed works with Java {newest} at most")
+        search.rejected.append(f"{origin}: {location} is Java {version}, but the installed PySpark works with Java {newest} at most")
     elif _lacks_vector_module(home) and os.name != "posix":
         search.rejected.append(f"{origin}: {location} lacks the module {VECTOR_MODULE}; install a full JDK instead")
     else:

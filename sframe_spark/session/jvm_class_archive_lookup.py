@@ -92,16 +92,16 @@ class JvmStart:
     def hindrance(self) -> str | None:
         """Return why the JVM cannot use an archive, as a message for the user; None if it can."""
         if os.name != "posix":
-            return "archives of classes are kept on Linux and macOS only"
+            return "archives of classes are supported on Linux and macOS only"
         try:
             options = shlex.split(self.options)
         except ValueError as error:
             return f"SFRAME_SPARK_JVM_OPTIONS cannot be read: {error}"
         if any(_ABOUT_ARCHIVES.match(option) for option in options):
-            return "SFRAME_SPARK_JVM_OPTIONS says itself which archive there is"
+            return "SFRAME_SPARK_JVM_OPTIONS already names an archive"
         for name in _VARIABLES:
             if _ABOUT_ARCHIVES.search(os.environ.get(name, "")):
-                return f"{name} says itself which archive there is"
+                return f"{name} already names an archive"
         for name in _DIRECTORIES:
             if os.environ.get(name):
                 return f"{name} is set: Java has no archives beside directories of settings"

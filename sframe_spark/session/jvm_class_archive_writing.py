@@ -75,7 +75,7 @@ def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
     directory = Path(own_directory(str(archives)))
     try:
         if not is_plain_path(directory):
-            raise ExecutionError(f"Java reads no archive at {str(directory)!r}: let XDG_CACHE_HOME name a path of letters and digits")
+            raise ExecutionError(f"Java cannot read an archive at {str(directory)!r}: let XDG_CACHE_HOME name a path of letters and digits")
         # Computed before writing: if Java or Spark changes meanwhile, the archive must not fit.
         fingerprint = start.fingerprint()
         lower = None if (start.java.installation / BASE_OF_JAVA).exists() else _write_base(start, directory / BASE)
@@ -102,7 +102,7 @@ def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | N
     from pyspark import SparkContext
 
     if is_started() or SparkContext._active_spark_context is not None:
-        raise ExecutionError("Spark runs in this process already: write the archive in one of its own")
+        raise ExecutionError("Spark is already running in this process: write the archive in another one")
     base = "" if lower is None else f" '-XX:SharedArchiveFile={lower}'"
     options = f"{os.environ.get(JVM_OPTIONS, '')} '-XX:ArchiveClassesAtExit={file}'{base} {QUIET}".strip()
     with environment_variables({JVM_OPTIONS: options}), tempfile.TemporaryDirectory() as directory:

@@ -112,7 +112,7 @@ def advice_about_java() -> str:
         return ""
     if not java.isdecimal() or int(java) <= release.newest_java:
         return ""
-    return f". Spark {context.version} works with Java {release.newest_java} at most, and this is Java {java}"
+    return f". Spark {context.version} works with Java {release.newest_java} at most, but this is Java {java}"
 
 
 def supported_versions() -> str:
@@ -133,7 +133,7 @@ def first_version_with(feature: str) -> str:
 
 
 def _refuse(feature: str, version: str, advice: str) -> UnsupportedOperationError:
-    return UnsupportedOperationError(f"this is Spark {version}, and {feature} needs Spark {first_version_with(feature)} or later. {advice}")
+    return UnsupportedOperationError(f"this is Spark {version}, but {feature} needs Spark {first_version_with(feature)} or later. {advice}")
 
 
 def require_supported(session: SparkSession, remote: bool) -> None:
@@ -146,7 +146,7 @@ def require_supported(session: SparkSession, remote: bool) -> None:
     """
     version = str(session.version)
     if version_numbers(version) < FIRST_VERSION:
-        raise UnsupportedOperationError(f"this session is one of Spark {version}, and this package needs {supported_versions()}")
+        raise UnsupportedOperationError(f"this session runs Spark {version}, but this package needs {supported_versions()}")
     if remote and NO_CONNECT in missing_in(version):
         raise _refuse(NO_CONNECT, version, "A session that is not remote works with this version.")
     if FIRST_VERSION <= version_numbers(version) < FIRST_WITHOUT_DISTUTILS and importlib.util.find_spec("distutils") is None:

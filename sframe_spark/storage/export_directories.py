@@ -97,7 +97,7 @@ def require_nothing_remote(target: str) -> None:
     if matches.is_file:
         raise StorageError(f"{target} is a file, not a directory: choose another path, or remove it first")
     if matches.names:
-        reason = "directories elsewhere do not change places at one stroke"
+        reason = "remote directories cannot be replaced atomically"
         raise StorageError(f"{target} holds {visible(matches.names[0])}, and {reason}: choose another path, or remove it first")
 
 
@@ -130,7 +130,7 @@ def publish_remotely(staging: Staging, files: Sequence[str], target: str, names:
             strange = sorted(set(remote_entry(target).names) - set(names))
             if strange:
                 raise StorageError(
-                    f"somebody else wrote {visible(strange[0])} to {target} meanwhile: nothing of theirs was changed; choose another path"
+                    f"another program wrote {visible(strange[0])} to {target} in the meantime, which was not changed; choose another path"
                 )
     except BaseException:
         # A failure to clean up must not hide the original error.
@@ -222,9 +222,7 @@ def require_export(location: str) -> None:
     if strange is not None:
         raise StorageError(f"{location} holds {strange}, which writing would delete: move it away, or choose another path")
     if sorted(int(part[1]) for part in parts) != list(range(len(parts))):
-        raise StorageError(
-            f"{location} lacks some of the files that were written there: somebody has them elsewhere; remove it, or choose another path"
-        )
+        raise StorageError(f"{location} lacks some of the files that were written there: they were moved; remove it, or choose another path")
 
 
 def _switch_by_files(staging: str, target: str) -> None:

@@ -388,7 +388,7 @@ def _require_no_descriptor(target: str) -> None:
         # A file descriptor looks like a link to its file, so it is recognised only by its directory.
         directory = os.path.realpath(directory)
         if DESCRIPTORS.fullmatch(directory):
-            raise StorageError(f"{target} is what a process has open, which would be replaced and not written to: choose the name of a file")
+            raise StorageError(f"{target} is an open file of a process, which would be replaced instead of written to: choose the name of a file")
         path = os.path.join(directory, name)
         if not os.path.islink(path):
             return

@@ -67,7 +67,7 @@ class FileWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Write the next rows: some hundred thousand at most, in Arrow's types, with the columns in their order. Without rows it is called once."""
-        raise PlanInvariantError(f"the writer {type(self).__name__} does not write rows: define write()")
+        raise PlanInvariantError(f"the writer {type(self).__name__} cannot write rows: define write()")
 
     def close(self) -> None:
         """Write what comes after the last row; by default nothing."""

@@ -88,11 +88,11 @@ class KFold:
     def __init__(self, data: SFrame, num_folds: int) -> None:
         _require_frame(data)
         if isinstance(num_folds, bool) or not isinstance(num_folds, int):
-            raise SchemaError(f"num_folds is an int, not {brief(num_folds)}")
+            raise SchemaError(f"num_folds must be an int, not {brief(num_folds)}")
         if num_folds < 2:
-            raise InvalidArgumentError(f"there are at least two folds, not {num_folds:,}")
+            raise InvalidArgumentError(f"num_folds must be at least two, not {num_folds:,}")
         if len(data) < num_folds:
-            raise InvalidArgumentError(f"{len(data):,} rows have no {num_folds:,} folds: take fewer")
+            raise InvalidArgumentError(f"{len(data):,} rows cannot be divided into {num_folds:,} folds: use fewer")
         self.data, self.num_folds = data, num_folds
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class KFold:
 
     def __getitem__(self, fold: int) -> tuple[SFrame, SFrame]:
         if not 0 <= fold < self.num_folds:
-            raise IndexError(f"folds are numbered from 0 to {self.num_folds - 1}, and there is no {fold}")
+            raise IndexError(f"folds are numbered from 0 to {self.num_folds - 1}, so there is no fold {fold}")
         rows = len(self.data)
         start, stop = fold * rows // self.num_folds, (fold + 1) * rows // self.num_folds
         return self.data[:start].append(self.data[stop:]), self.data[start:stop]
@@ -111,4 +111,4 @@ class KFold:
 
 def _require_frame(data: Any) -> None:
     if not isinstance(data, SFrame):
-        raise SchemaError(f"rows to split are an SFrame, not a {type(data).__name__}")
+        raise SchemaError(f"the rows to split must be an SFrame, not a {type(data).__name__}")

@@ -164,9 +164,9 @@ def fbeta_score(targets: SArray, predictions: SArray, beta: float = 1.0, average
     0.7142857142857142
     """
     if isinstance(beta, bool) or not isinstance(beta, (int, float)):
-        raise SchemaError(f"beta is a number, not {brief(beta)}")
+        raise SchemaError(f"beta must be a number, not {brief(beta)}")
     if not beta > 0:
-        raise UnsupportedOperationError(f"beta is a number above 0, not {beta!r}")
+        raise UnsupportedOperationError(f"beta must be a number above 0, not {beta!r}")
     return _averaged(targets, predictions, average, lambda counts: lambda label: counts.f_score_of(label, beta))
 
 
@@ -203,10 +203,10 @@ def confusion_matrix(targets: SArray, predictions: SArray) -> SFrame:
     _require_columns(targets, predictions)
     for name, column in (("targets", targets), ("predictions", predictions)):
         if column.dtype not in _LABEL_TYPES and not _is_empty(column):
-            raise SchemaError(f"{name} are classes, ints or texts, not of {column.dtype.__name__}: convert them with astype(int) or astype(str)")
+            raise SchemaError(f"{name} must be classes, ints or texts, not of {column.dtype.__name__}: convert them with astype(int) or astype(str)")
     if targets.dtype is not predictions.dtype:
         kinds = f"{targets.dtype.__name__} and {predictions.dtype.__name__}"
-        raise SchemaError(f"targets and predictions are of one type, not of {kinds}: convert one of them with astype()")
+        raise SchemaError(f"targets and predictions must have the same type, not {kinds}: convert one of them with astype()")
     rows = SFrame({_TARGET: targets})
     rows[_PREDICTION] = predictions
     return rows.groupby([_TARGET, _PREDICTION], {_COUNT: aggregate.COUNT()})[[_TARGET, _PREDICTION, _COUNT]]
@@ -509,18 +509,18 @@ def _probability_classes(targets: SArray, predictions: SArray, index_map: Mappin
     """Check columns of classes and probabilities, and return the classes in the order of the probabilities."""
     _require_columns(targets, predictions)
     if targets.dtype not in _LABEL_TYPES and not _is_empty(targets):
-        raise SchemaError(f"targets are classes, ints or texts, not of {targets.dtype.__name__}: convert them with astype(int) or astype(str)")
+        raise SchemaError(f"targets must be classes, ints or texts, not of {targets.dtype.__name__}: convert them with astype(int) or astype(str)")
     present = _ascending(set(targets.unique()))
     classes = present if index_map is None else sorted(index_map, key=index_map.__getitem__)
     unknown = [label for label in present if label not in classes]
     if unknown:
-        raise UnsupportedOperationError(f"index_map has no place for the class {brief(unknown[0])}")
+        raise UnsupportedOperationError(f"index_map does not contain the class {brief(unknown[0])}")
     single = predictions.dtype in (int, float)
     if not single and predictions.dtype.__name__ not in ("array", "list", "ndarray"):
-        raise SchemaError(f"predictions are probabilities, or arrays of them, not of {predictions.dtype.__name__}")
+        raise SchemaError(f"predictions must be probabilities, or arrays of them, not of {predictions.dtype.__name__}")
     if single and len(classes) != 2:
         raise UnsupportedOperationError(
-            f"one probability for each row is for two classes, and targets have {len(classes):,}: give arrays with one for each class"
+            f"one probability per row is enough for two classes only, but targets have {len(classes):,}: pass arrays with one for each class"
         )
     items = predictions
     if not single:
@@ -531,10 +531,10 @@ def _probability_classes(targets: SArray, predictions: SArray, index_map: Mappin
             raise UnsupportedOperationError(f"an array has {wrong:,} probabilities for {len(classes):,} classes")
         items = SFrame({"p": vectors}).stack("p", new_column_name="p")["p"]
     if len(items.dropna()) < len(items):
-        raise UnsupportedOperationError("a probability is missing or NaN: leave such rows out, with dropna() on a frame of both columns")
+        raise UnsupportedOperationError("a probability is missing or NaN: remove such rows with dropna() on a frame of both columns")
     least, largest = items.min(), items.max()
     if least is not None and not (least >= 0 and largest <= 1):
-        raise UnsupportedOperationError(f"probabilities are from 0 to 1, and these from {least:g} to {largest:g}: scale them first")
+        raise UnsupportedOperationError(f"probabilities must be from 0 to 1, but these are from {least:g} to {largest:g}: scale them first")
     return classes
 
 
@@ -551,7 +551,7 @@ def _differences(targets: SArray, predictions: SArray) -> SArray:
     _require_columns(targets, predictions)
     for name, column in (("targets", targets), ("predictions", predictions)):
         if column.dtype not in (int, float):
-            raise UnsupportedOperationError(f"{name} are numbers, not of {column.dtype.__name__}: convert them with astype(float)")
+            raise UnsupportedOperationError(f"{name} must be numbers, not of {column.dtype.__name__}: convert them with astype(float)")
     return targets.astype(float) - predictions
 
 
@@ -562,14 +562,14 @@ def _is_empty(column: SArray) -> bool:
 def _require_columns(targets: Any, predictions: Any) -> None:
     for name, column in (("targets", targets), ("predictions", predictions)):
         if not isinstance(column, SArray):
-            raise UnsupportedOperationError(f"{name} are an SArray, not a {type(column).__name__}: SArray(values), or a column of a frame")
+            raise UnsupportedOperationError(f"{name} must be an SArray, not a {type(column).__name__}: SArray(values), or a column of a frame")
     if len(targets) != len(predictions):
         raise LengthMismatchError(f"targets and predictions must have the same length, not {len(targets):,} and {len(predictions):,} rows")
 
 
 def _require_average(average: Any, known: Sequence[str | None]) -> None:
     if average not in known:
-        raise UnsupportedOperationError(f"average is {' or '.join(map(repr, known))}, not {brief(average)}")
+        raise UnsupportedOperationError(f"average must be {' or '.join(map(repr, known))}, not {brief(average)}")
 
 
 add_call_hints(globals(), __name__)

@@ -57,9 +57,9 @@ def random_split_by_user(
     """
     _require_frame(dataset, [user_id, item_id])
     if isinstance(item_test_proportion, bool) or not isinstance(item_test_proportion, (int, float)):
-        raise SchemaError(f"item_test_proportion is a number from 0 to 1, not {brief(item_test_proportion)}")
+        raise SchemaError(f"item_test_proportion must be a number from 0 to 1, not {brief(item_test_proportion)}")
     if not 0 <= item_test_proportion <= 1:
-        raise UnsupportedOperationError(f"item_test_proportion is a number from 0 to 1, not {item_test_proportion!r}")
+        raise UnsupportedOperationError(f"item_test_proportion must be a number from 0 to 1, not {item_test_proportion!r}")
     number = unique_names([*dataset.column_names(), "row number"])[-1]
     rows = candidates = dataset.add_row_number(number)
     if max_num_users is not None and max_num_users >= 0:
@@ -110,7 +110,7 @@ def precision_recall_by_user(observed_user_items: SFrame, recommendations: SFram
     [2 rows x 5 columns]
     """
     if not isinstance(recommendations, SFrame) or recommendations.num_columns() < 2:
-        raise SchemaError("recommendations are an SFrame with columns of users, items and ranks")
+        raise SchemaError("recommendations must be an SFrame with columns of users, items and ranks")
     names = recommendations.column_names()
     user, item = ("user_id", "item_id") if {"user_id", "item_id"} <= set(names) else names[:2]
     _require_frame(recommendations, [user, item, "rank"])
@@ -134,7 +134,7 @@ def precision_recall_by_user(observed_user_items: SFrame, recommendations: SFram
 
 def _require_frame(dataset: Any, names: Sequence[str]) -> None:
     if not isinstance(dataset, SFrame):
-        raise SchemaError(f"the data are an SFrame, not a {type(dataset).__name__}")
+        raise SchemaError(f"the data must be an SFrame, not a {type(dataset).__name__}")
     for name in names:
         if name not in dataset.column_names():
             raise MissingColumnError(name, dataset.column_names())

@@ -105,11 +105,11 @@ def count_ngrams(
     [{'no': 1, 'oo': 1, 'on': 1}]
     """
     if not isinstance(n, int):
-        raise SchemaError(f"n is the number of words or characters of a run, an int, not {brief(n)}")
+        raise SchemaError(f"n must be the number of words or characters of a run, an int, not {brief(n)}")
     if n < 1:
-        raise InvalidArgumentError(f"a run has at least one word or character, not {n:,}")
+        raise InvalidArgumentError(f"n must be at least one, not {n:,}")
     if method not in ("word", "character"):
-        raise InvalidArgumentError(f"method is 'word' or 'character', not {brief(method)}")
+        raise InvalidArgumentError(f"method must be 'word' or 'character', not {brief(method)}")
     ignored = _flag("ignore_punct", ignore_punct), _flag("ignore_space", ignore_space)
     return _kernel("ngram_counts", text, int(n), method == "character", _flag("to_lower", to_lower), _checked_delimiters(delimiters), *ignored)
 
@@ -208,9 +208,9 @@ def bm25(dataset: SArray, query: Iterable[str], k1: float = 1.5, b: float = 0.75
     wanted = _checked_query(query)
     for name, value, most in (("k1", k1, 1e11), ("b", b, 1.0)):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise SchemaError(f"{name} is a number, not {brief(value)}")
+            raise SchemaError(f"{name} must be a number, not {brief(value)}")
         if not 0 <= value <= most:
-            raise UnsupportedOperationError(f"{name} is a number from 0 to {most:g}, not {value!r}")
+            raise UnsupportedOperationError(f"{name} must be a number from 0 to {most:g}, not {value!r}")
     documents = _frame_of(_bags(dataset))
     documents = documents[documents[_DOCUMENT].apply(lambda document: 1, int, skip_na=True) == 1]
     words = _stacked(documents)
@@ -268,9 +268,9 @@ def drop_words(
     """
     threshold = 2 if threshold is None else threshold
     if isinstance(threshold, bool) or not isinstance(threshold, int):
-        raise SchemaError(f"threshold is how often a word occurs at least, an int, not {brief(threshold)}")
+        raise SchemaError(f"threshold must be the minimum number of occurrences of a word, an int, not {brief(threshold)}")
     if not 1 <= threshold < 2**31:
-        raise UnsupportedOperationError(f"threshold is how often a word occurs at least, from 1 to 2**31 - 1, not {threshold:,}")
+        raise UnsupportedOperationError(f"threshold must be the minimum number of occurrences of a word, from 1 to 2**31 - 1, not {threshold:,}")
     left_out = _checked_stop_words(stop_words)
     to_lower, separators = _flag("to_lower", to_lower), _checked_delimiters(delimiters)
     _require_column(text)
@@ -310,7 +310,7 @@ def stop_words(lang: str = "en") -> set[str]:
     True
     """
     if lang not in ("en", "english"):
-        raise PictureFormatError(f"there are stop words of English only, not of {brief(lang)}: give drop_words() a set of your own")
+        raise PictureFormatError(f"there are stop words for English only, not for {brief(lang)}: pass your own set to drop_words()")
     return set(STOP_WORDS)
 
 
@@ -340,7 +340,7 @@ def random_split(dataset: SArray, prob: float = 0.5, seed: int = 0) -> tuple[SAr
     """
     _require_column(dataset)
     if dataset.dtype is not dict:
-        raise SchemaError(f"the documents that are divided are dicts from words to counts, not of {dataset.dtype.__name__}: use count_words() first")
+        raise SchemaError(f"the documents must be dicts from words to counts, not of {dataset.dtype.__name__}: use count_words() first")
 
     def divided(row: dict[str, Any]) -> list[Any]:
         if row[_DOCUMENT] is None:
@@ -424,7 +424,7 @@ def parse_docword(filename: str, vocab_filename: str) -> SArray:
 
 def _word_at(vocabulary: Sequence[str], number: int) -> str:
     if not 0 <= number < len(vocabulary):
-        raise IndexError(f"the vocabulary has {len(vocabulary):,} words, and a document has number {number:,}, counted from 0")
+        raise IndexError(f"the vocabulary has {len(vocabulary):,} words, but a document has number {number:,}, counted from 0")
     return vocabulary[number]
 
 
@@ -466,12 +466,14 @@ def _collected(documents: SFrame, words: SFrame, aggregation: Any, empty: Any) -
 
 def _require_column(text: Any) -> None:
     if not isinstance(text, SArray):
-        raise UnsupportedOperationError(f"documents are an SArray, not a {type(text).__name__}: SArray(texts), or a column of a frame, sf['text']")
+        raise UnsupportedOperationError(
+            f"documents must be an SArray, not a {type(text).__name__}: SArray(texts), or a column of a frame, sf['text']"
+        )
 
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise SchemaError(f"{name} is True or False, not {brief(value)}")
+        raise SchemaError(f"{name} must be True or False, not {brief(value)}")
     return value
 
 
@@ -479,22 +481,22 @@ def _checked_delimiters(delimiters: Any) -> tuple[str, ...] | None:
     if delimiters is None:
         return None
     if isinstance(delimiters, str) or not isinstance(delimiters, (list, tuple, set, frozenset)):
-        raise SchemaError(f"delimiters are a list of characters, or None, not {brief(delimiters)}")
+        raise SchemaError(f"delimiters must be a list of characters, or None, not {brief(delimiters)}")
     for delimiter in delimiters:
         if not isinstance(delimiter, str):
-            raise SchemaError(f"a delimiter is a character, not {brief(delimiter)}")
+            raise SchemaError(f"a delimiter must be a character, not {brief(delimiter)}")
         if len(delimiter) != 1:
-            raise InvalidArgumentError(f"a delimiter is one character, not {delimiter!r:.60}")
+            raise InvalidArgumentError(f"a delimiter must be one character, not {delimiter!r:.60}")
     return tuple(sorted(delimiters))
 
 
 def _checked_query(query: Any) -> list[str]:
     if not isinstance(query, (list, set, frozenset, tuple, dict, SArray)):
-        raise SchemaError(f"a query is a list, a set or an SArray of words, not {brief(query)}")
+        raise SchemaError(f"a query must be a list, a set or an SArray of words, not {brief(query)}")
     words = list(dict.fromkeys(query))
     for word in words:
         if not isinstance(word, str):
-            raise SchemaError(f"a word of a query is a text, not {brief(word)}")
+            raise SchemaError(f"a word of a query must be a text, not {brief(word)}")
     return words
 
 
@@ -502,10 +504,10 @@ def _checked_stop_words(words: Any) -> list[str]:
     if words is None:
         return []
     if not isinstance(words, (list, set, frozenset, tuple)):
-        raise SchemaError(f"stop words are a list or a set of texts, not {brief(words)}")
+        raise SchemaError(f"stop words must be a list or a set of texts, not {brief(words)}")
     for word in words:
         if not isinstance(word, str):
-            raise UnsupportedOperationError(f"a stop word is a text, not {brief(word)}")
+            raise UnsupportedOperationError(f"a stop word must be a text, not {brief(word)}")
     return sorted(set(words))
 
 

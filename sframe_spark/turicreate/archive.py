@@ -50,7 +50,7 @@ def named(stored: Sequence[bytes], decode: Callable[[bytes], str], location: str
         texts = list(map(decode, stored))
     except UnicodeDecodeError as error:
         broken = f"{visible(location)}: the name of a column is {error.object[:40]!r}, which is not UTF-8"
-        raise StorageError(f"{broken}: encoding_errors='latin-1' or 'replace' (--encoding-errors) reads it all the same") from None
+        raise StorageError(f"{broken}: encoding_errors='latin-1' or 'replace' (--encoding-errors) reads it anyway") from None
     blanks = archive_files.BLANKS.decode()
     counts = Counter(text.strip(blanks) for text in texts)
     # For each name in use, the number of the next suffix to try.
@@ -282,7 +282,7 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
         If ``encoding_errors`` is not one of :data:`ENCODING_ERRORS`.
     """
     if encoding_errors not in ENCODING_ERRORS:
-        raise InvalidArgumentError(f"encoding_errors is one of {', '.join(map(repr, ENCODING_ERRORS))}, got {encoding_errors!r:.80}")
+        raise InvalidArgumentError(f"encoding_errors must be one of {', '.join(map(repr, ENCODING_ERRORS))}, got {encoding_errors!r:.80}")
     directories = tuple(map(normalised, references))
     is_index = location.endswith(ARCHIVE_INDEXES)
     reader = IndexReader(Allowed.of(os.path.dirname(location) if is_index else location, directories))

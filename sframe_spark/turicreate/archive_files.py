@@ -129,7 +129,7 @@ def sequence(section: Mapping[Key, Value], location: str, what: str) -> list[Val
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _COLUMN = re.compile(r"(.*):([0-9]{1,9})", re.DOTALL)
-ALLOWING = "references=[directories] (--references) allows what an archive names elsewhere"
+ALLOWING = "references=[directories] (--references) allows files outside the archive"
 
 
 @attrs.frozen
@@ -411,7 +411,7 @@ def _missing(path: str) -> StorageError:
 
 
 def _no_regular_file(path: str) -> StorageError:
-    return StorageError(f"{visible(path)} is no regular file; restore the archive from a copy")
+    return StorageError(f"{visible(path)} is not a regular file; restore the archive from a copy")
 
 
 def state_of(path: str) -> FileState:
@@ -451,7 +451,9 @@ def require_unchanged(file: ArchiveFile) -> None:
 def _require_same(file: ArchiveFile, status: os.stat_result) -> None:
     # Making hard links and changing permissions leave the first three fields as they are.
     if not stat.S_ISREG(status.st_mode) or FileState.of(status)[:3] != file.state[:3]:
-        raise StorageError(f"{visible(file.path)} was changed since the archive was opened; open it again when nobody writes it, or read a copy")
+        raise StorageError(
+            f"{visible(file.path)} was changed since the archive was opened; open it again when it is no longer written to, or read a copy"
+        )
 
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
@@ -749,7 +751,7 @@ def archive_index(content: bytes, path: str) -> tuple[str, bytes]:
     contents = metadata.get(b"contents", b"").strip().decode("ascii", "replace")
     if contents not in (SFRAME, SARRAY):
         advice = _ADVICE.get(contents, "it is none of both")
-        raise StorageError(f"{visible(path)} is of an archive of {visible(contents)[:40]!r}, and frames and columns are read here: {advice}")
+        raise StorageError(f"{visible(path)} belongs to an archive of {visible(contents)[:40]!r}, but only frames and columns are read: {advice}")
     prefixes = sequence(sections.get(b"prefixes", {}), path, "prefixes")
     if number_of(about.get(b"num_prefixes", b""), path, "num_prefixes") != len(prefixes) or len(prefixes) <= CONTENT_PREFIX:
         raise damaged(path, f"it names {len(prefixes)} prefixes")

@@ -186,7 +186,7 @@ class FunctionAsNow:
         try:
             self._received = copy_of_program(kept)
         except Exception as error:
-            reason = f"what {self.given!r:.80} reaches has been changed since it was given, and cannot be made again as it was"
+            reason = f"objects that {self.given!r:.80} uses were changed after it was passed, and cannot be restored"
             raise StateNotSharedError(f"{reason} ({type(error).__name__}: {error}): materialize() the column before it is changed") from error
         self._called, self._is_copied = self._received.function, True
 

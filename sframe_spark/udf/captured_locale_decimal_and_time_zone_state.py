@@ -78,7 +78,7 @@ def _enter_locale(stack: ExitStack, locale: Any, value: Mapping[int, str]) -> No
             locale.setlocale(number, name)
         except locale.Error:
             raise StateNotSharedError(
-                f"the locale {name!r}, which your program has set, is not installed where the function is called: install it there, or set another"
+                f"the locale {name!r}, which your program has set, is not installed where the function runs: install it there, or set another"
             ) from None
         stack.callback(locale.setlocale, number, before)
 
@@ -191,5 +191,5 @@ def entered(state: State, is_users_process: bool = False) -> Iterator[None]:
 def changed_since(what: str) -> StateNotSharedError:
     """Return the error to raise when state of the whole process has changed since a function was given."""
     return StateNotSharedError(
-        f"{what} has been changed since the function was given, and not all rows are computed: materialize() the column before it is changed"
+        f"{what} was changed after the function was passed, and not all rows are computed: materialize() the column before the change"
     )

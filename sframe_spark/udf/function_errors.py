@@ -62,7 +62,7 @@ def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:
     a function of yours raised SystemExit(3): functions must not end their process
     """
     return ExecutionError(
-        f"a function of yours raised {type(error).__name__}({', '.join(map(repr, error.args))}): functions must not end their process"
+        f"one of your functions raised {type(error).__name__}({', '.join(map(repr, error.args))}): functions must not end their process"
     )
 
 

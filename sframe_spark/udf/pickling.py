@@ -114,7 +114,7 @@ def _loaded(load: Callable[[bytes], Any], description: str, content: bytes, dire
     try:
         return load(content)
     except Exception as error:
-        reason = f"{description} cannot be loaded in the Python process that is to call it: {type(error).__name__}: {error}"
+        reason = f"{description} cannot be loaded in the Python process that should call it: {type(error).__name__}: {error}"
         raise CarriedError(transport.packed(UserFunctionError(f"{reason}. {_advice(error)}"))) from None
 
 
@@ -138,9 +138,9 @@ def _load_retained(content: bytes) -> ReceivedFunction:
 def _advice(error: Exception) -> str:
     """Return advice about a function that a worker cannot load."""
     if not isinstance(error, (ImportError, AttributeError)):
-        return "An object that it refers to is pickled, and cannot be made again there: let the function make it itself."
-    ways = "let sys.path have its directory (elsewhere, send it with spark.sparkContext.addPyFile(path))"
-    return f"Its module, or one of what it refers to, is not found there: {ways}, or define the function in the main script."
+        return "An object that it refers to was pickled, but cannot be restored there: let the function create it itself."
+    ways = "add its directory to sys.path (on other machines, send it with spark.sparkContext.addPyFile(path))"
+    return f"Its module, or that of an object it refers to, is not found there: {ways}, or define the function in the main script."
 
 
 # Wrappers for functions of plug-ins: they can be sent to workers, their errors name their origin, and their arguments are copies.

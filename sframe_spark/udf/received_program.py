@@ -54,7 +54,7 @@ class UsersProgram:
 
     def refusal(self, module: str, name: str) -> StateNotSharedError:
         """Return the error about a variable that was not sent; :meth:`entered` raises it again."""
-        message, advice = f"{module}.{name}, {self.left_out[module][name]}", "let the function make it itself, or give it plain values"
+        message, advice = f"{module}.{name}, {self.left_out[module][name]}", "let the function create it itself, or pass it plain values"
         self.refused = StateNotSharedError(f"{message}, is not in the Python process that calls the function: {advice}")
         return self.refused
 
@@ -73,7 +73,7 @@ class UsersProgram:
                 self._require_unchanged()
             else:
                 if self.text_hash not in (None, hash(HASHED_TEXT)):
-                    message = "hash() of a text is another number in the Python process that would call the function than in yours"
+                    message = "hash() of a text gives a different number in the Python process that would call the function"
                     raise StateNotSharedError(f"{message}: start your program, and Spark's executors, with PYTHONHASHSEED=0, or use hashlib")
                 stack.callback(_put_back, {name: sys.modules.get(name, _ABSENT) for name in self.modules})
                 sys.modules.update(self.modules)

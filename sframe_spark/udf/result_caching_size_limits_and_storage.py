@@ -500,7 +500,7 @@ def _require_unchanged(result: Any, column_type: ColumnType, may_round: bool) ->
     # A value that is neither a date nor a number causes an error when it is stored.
     fits = family not in NUMBERS if column_type.kind == DATETIME_KIND else family == MISSING or family in NUMBERS
     if not fits or (family in NUMBERS and not may_round and _changes(result, column_type)):
-        raise SchemaError(f"{brief(result, 80)} ({type(result).__name__}) is no {column_type.kind}, as the first results were")
+        raise SchemaError(f"{brief(result, 80)} ({type(result).__name__}) is not {column_type.kind}, as the first results were")
 
 
 def _changes(result: Any, column_type: ColumnType) -> bool:
@@ -524,16 +524,16 @@ def advice_on(result: Any, column_type: ColumnType, guess: Guess | None, call: s
         The arguments for the call that make the column float, or int.
     """
     if column_type == DATETIME and getattr(result, "tzinfo", None) is not None:
-        return "it has an offset from UTC, and those of the first rows have none: give all of them one, or none"
+        return "it has an offset from UTC, but those of the first rows have none: give all of them one, or none"
     if _is_wide_int(result) and abs(int(result)) > LARGEST_FLOAT:
         return "it is beyond the largest float: let the function return its text"
     is_number = isinstance(result, (int, float, np.integer, np.floating))
     if column_type == INT and is_number and guess is not None:
-        return f"the first rows gave ints; give {call} {floats}"
+        return f"the first rows gave ints; pass {floats} to {call}"
     if column_type == INT and (_is_wide_int(result) or (is_number and not abs(result) < 2.0**63)):
         return f"an int has 64 bits; give {call} {floats}{', which loses digits' if _is_wide_int(result) else ''}"
     if column_type == FLOAT and guess is not None and isinstance(result, (int, np.integer)):
-        message = "the first rows gave floats or None, and this int is none"
+        message = "the first rows gave floats or None, but this is an int"
         if _is_wide_int(result):
             return f"{message}; give {call} {floats} to lose digits"
         return f"{message}; give {call} {ints} if all are ints, or {floats} to lose digits"

@@ -198,7 +198,7 @@ def _cut(values: pa.Array, limit: int) -> Iterator[pa.Array]:
         stop = int(np.searchsorted(ends, before + limit, "right"))
         if stop <= start:
             size = in_words(int(sizes[start]))
-            raise TooLargeError(f"row {start} alone has {size} of texts or lists, more than the {in_words(limit)} that one value may have")
+            raise TooLargeError(f"row {start} alone has {size} of texts or lists, but one value may have at most {in_words(limit)}")
         yield values.slice(start, stop - start)
         start, before = stop, int(ends[stop - 1])
 
@@ -411,7 +411,7 @@ def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
         size = sum(array.nbytes for array in arrays)
         if size <= MAX_BYTES:
             raise
-        advice = "take fewer rows at a time (head, a slice, a filter), go through them (for row in ...), or save() them"
+        advice = "take fewer rows at a time (head, a slice, a filter), iterate over them (for row in ...), or save() them"
         raise TooLargeError(f"{in_words(size)} of a column were asked for in one piece, which holds 2 GiB of texts or lists: {advice}") from None
 
 
@@ -448,7 +448,7 @@ def maps_of_dicts(cells: Sequence[Any], data_type: pa.DataType) -> pa.Array | pa
     items = pa.array(list(chain.from_iterable(cell.values() for cell in present)), data_type.item_type)
     if isinstance(keys, pa.ChunkedArray) or isinstance(items, pa.ChunkedArray):
         if len(cells) < 2:
-            raise TooLargeError("one value alone has more than 2 GiB of texts, which no array holds: give it in several values")
+            raise TooLargeError("one value alone has more than 2 GiB of text, more than an array can hold: divide it into several values")
         middle = len(cells) // 2
         halves = (maps_of_dicts(half, data_type) for half in (cells[:middle], cells[middle:]))
         return pa.chunked_array([part for half in halves for part in parts_of(half)])

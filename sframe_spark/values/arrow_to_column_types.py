@@ -95,7 +95,7 @@ def _warn(rounded: list[str]) -> None:
 
 
 BEYOND_64_BITS = (
-    "an int column has 64 bits with a sign, and some uint64 values are beyond that: cast them to another type first, to texts to keep all digits"
+    "an int column has 64 bits with a sign, but some uint64 values are larger: cast them to another type first, to texts to keep all digits"
 )
 
 # How many bytes of rows are converted to Python objects at a time; the objects take several times as much memory.
@@ -141,7 +141,7 @@ def normalized_parts(values: pa.Array | pa.ChunkedArray) -> tuple[list[pa.Array]
         return [converted for part in standard_parts(values) for converted in _converted(part, column_type)], column_type
     except pa.ArrowException as error:
         # Arrow has no kernel for the type, or cannot convert a value.
-        raise SchemaError(f"Arrow does not convert {visible(str(values.type)):.200} values: {visible(str(error)):.200}") from error
+        raise SchemaError(f"Arrow cannot convert {visible(str(values.type)):.200} values: {visible(str(error)):.200}") from error
 
 
 def arrow_column_type(data_type: pa.DataType) -> ColumnType:
@@ -166,7 +166,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     if isinstance(data_type, pa.BaseExtensionType):
         if data_type.extension_name not in _EXTENSIONS:
             name = visible(data_type.extension_name)
-            raise SchemaError(f"a column cannot hold values of the Arrow extension {name!r}: give what it is stored as, {data_type.storage_type}")
+            raise SchemaError(f"a column cannot hold values of the Arrow extension {name!r}: pass its storage, {data_type.storage_type}")
         return _EXTENSIONS[data_type.extension_name]
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return arrow_column_type(data_type.value_type)
@@ -197,14 +197,14 @@ def _nested_column_type(data_type: pa.DataType) -> ColumnType:
     types = pa.types
     if types.is_struct(data_type):
         if is_stored_variant(data_type):
-            reason = "its bytes of 'metadata' and values are VARIANTs, which Spark alone reads"
+            reason = "its bytes of 'metadata' and values are VARIANTs, which only Spark can read"
             raise SchemaError(f"{reason}: make the frame of a DataFrame, as of spark.read.parquet(...)")
         items = {arrow_column_type(field.type) for field in data_type}
         return dict_of(STR, items.pop()) if len(items) == 1 else ENCODED_DICT
     if types.is_map(data_type):
         key = arrow_column_type(data_type.key_type)
         if key.is_encoded or (pa.types.is_nested(key.physical) and not key.is_zoned):
-            raise SchemaError(f"a dict has no lists or dicts as keys, so a column cannot hold Arrow {data_type} values")
+            raise SchemaError(f"a dict cannot have lists or dicts as keys, so a column cannot hold Arrow {data_type} values")
         return dict_of(key, arrow_column_type(data_type.item_type))
     if is_list(data_type):
         element = arrow_column_type(data_type.value_type)
@@ -347,11 +347,9 @@ def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array | pa.Chu
     try:
         cells = [None if cell is None else read(cell) for cell in values.to_pylist()]
     except OverflowError as error:
-        raise DateTimeRangeError(
-            f"in a list or dict, a date-time lies outside the years 1 to 9999, which is all that Python shows: {error}"
-        ) from None
+        raise DateTimeRangeError(f"in a list or dict, a date-time lies outside the years 1 to 9999, which Python cannot represent: {error}") from None
     except UnicodeDecodeError:
-        raise SchemaError("in a list or dict, texts are UTF-8: some binary values are not UTF-8") from None
+        raise SchemaError("in a list or dict, texts must be UTF-8: some binary values are not UTF-8") from None
     if not column_type.is_encoded:
         return maps_of_dicts([None if cell is None else plain_dict(cell) for cell in cells], column_type.physical)
     write: Callable[[Any], Any] = plain_list if column_type == ENCODED_LIST else plain_dict

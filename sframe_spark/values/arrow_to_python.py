@@ -120,8 +120,8 @@ def _range_error(values: pa.Array, column_type: ColumnType) -> DateTimeRangeErro
     for row, (instant, offset) in enumerate(zip(instants.cast(pa.int64()).to_pylist(), offsets.to_pylist(), strict=True)):
         if instant is not None and not is_in_years_of_python(instant, offset):
             time = timestamp_text(instant) + (" UTC" if offset is not None else "")
-            advice = "leave such rows out, move them with +, or cast the column to int, which counts seconds"
-            return DateTimeRangeError(f"the date-time {time} lies outside the years 1 to 9999, which is all that Python shows: {advice}", row)
+            advice = "filter out such rows, move them with +, or cast the column to int, which counts seconds"
+            return DateTimeRangeError(f"the date-time {time} lies outside the years 1 to 9999, which Python cannot represent: {advice}", row)
     return None
 
 

@@ -109,7 +109,7 @@ def parse_shift(value: Any, holidays: Any, what: str) -> CalendarShift | None:
     days_off = holiday_numbers(holidays)
     shift = _shift_of_text(value, what) if isinstance(value, str) else None
     if holidays is not None and (shift is None or shift.business_days is None):
-        raise InvalidArgumentError(f"holidays are of business days, and {what} {value!r} has none: write '1bd'")
+        raise InvalidArgumentError(f"holidays need business days, but {what} {value!r} has none: write '1bd'")
     return None if shift is None else attrs.evolve(shift, holidays=days_off)
 
 
@@ -149,12 +149,12 @@ def holiday_numbers(holidays: Any) -> tuple[int, ...]:
     if holidays is None:
         return ()
     if isinstance(holidays, (str, bytes, datetime.date)) or not isinstance(holidays, Iterable):
-        raise SchemaError(f"holidays is a list or a column of dates, got {brief(holidays)} of type {type(holidays).__name__}")
+        raise SchemaError(f"holidays must be a list or a column of dates, got {brief(holidays)} of type {type(holidays).__name__}")
     numbers = set()
     for day in holidays:
         if isinstance(day, np.datetime64):
             day = day.astype("datetime64[D]").item()
         if not isinstance(day, datetime.date) or day != day:
-            raise SchemaError(f"holidays is a list of dates, but it holds {brief(day)}")
+            raise SchemaError(f"holidays must be a list of dates, but it contains {brief(day)}")
         numbers.add((datetime.datetime(day.year, day.month, day.day) - EPOCH).days)
     return tuple(sorted(numbers))

@@ -57,7 +57,7 @@ def to_datetime(value: Any) -> datetime.datetime | None:
         return datetime.datetime(value.year, value.month, value.day)
     time = numpy_microseconds(value).item()
     if isinstance(time, int):  # numpy's form of what Python has no datetime for
-        raise DateTimeRangeError(f"the date-time {value} lies outside the years 1 to 9999, which is all that Python shows")
+        raise DateTimeRangeError(f"the date-time {value} lies outside the years 1 to 9999, which Python cannot represent")
     return None if time is None else time.replace(tzinfo=datetime.UTC)
 
 
@@ -89,7 +89,7 @@ def numpy_microseconds(values: Any) -> Any:
         microseconds = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
     except OverflowError:
         # NumPy 2.5 and later refuse what wrapped around before.
-        raise DateTimeRangeError(f"{_farthest(values)} is no time of a column: its microseconds need more than 64 bits") from None
+        raise DateTimeRangeError(f"a column cannot hold the time {_farthest(values)}: its microseconds need more than 64 bits") from None
     unit, step = np.datetime_data(values.dtype)
     if unit in _PER_MICROSECOND:
         if step == 1:
@@ -102,7 +102,7 @@ def numpy_microseconds(values: Any) -> Any:
     wrong &= ~np.isnat(values)
     if np.any(wrong):
         first = values.ravel()[np.argmax(wrong)]
-        raise DateTimeRangeError(f"{first!r} is no time of a column: its microseconds need more than 64 bits")
+        raise DateTimeRangeError(f"a column cannot hold the time {first!r}: its microseconds need more than 64 bits")
     return microseconds
 
 

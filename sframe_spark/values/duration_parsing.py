@@ -106,7 +106,7 @@ def parse_positive_duration(value: Any, column_type: ColumnType, what: str = "du
     """
     duration = parse_duration(value, column_type, what)
     if duration <= 0:
-        raise InvalidArgumentError(f"{what}: a duration above zero is needed, got {value!r}")
+        raise InvalidArgumentError(f"{what}: the duration must be above zero, got {value!r}")
     return duration
 
 
@@ -197,7 +197,7 @@ def text_parts(text: str, what: str, *tables: Mapping[str, int], accepted: str =
         totals[index] += count * tables[index][unit.lower()]
         position, parts = part.end(), parts + 1
     if position < len(text) or not parts:
-        raise InvalidArgumentError(f"{what}: {text!r} is not a duration: give {accepted}")
+        raise InvalidArgumentError(f"{what}: {text!r} is not a duration: use {accepted}")
     return [-total for total in totals] if sign and sign.group(1) == "-" else totals
 
 

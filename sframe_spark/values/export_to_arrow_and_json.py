@@ -173,7 +173,7 @@ def kind_of_json(texts: Iterable[str | None]) -> str | None:
 def _dict_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a name is there twice in one object")
+        raise ValueError("a name occurs twice in one object")
     return members
 
 

@@ -142,7 +142,7 @@ _INSTEAD = {
     "IntervalDtype": "make columns of .array.left and .array.right",
 }
 
-NO_VALUES = "a {} of Spark's holds no values: use the frame's own columns, sf['name'], or work on sf.to_spark()"
+NO_VALUES = "a Spark {} holds no values: use the frame's own columns, sf['name'], or work on sf.to_spark()"
 
 
 def simplify(values: Any) -> SimpleValues:
@@ -176,7 +176,7 @@ def simplify(values: Any) -> SimpleValues:
     if is_of_spark(values):
         raise SchemaError(NO_VALUES.format(type(values).__name__))
     if isinstance(values, (str, bytes, set, frozenset, Mapping)) or not isinstance(values, Iterable):
-        raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}: write a list, as in [1, 2]")
+        raise SchemaError(f"the values of a column must be a sequence, not {type(values).__name__}: write a list, as in [1, 2]")
     # An iterator may yield one mutable object repeatedly.
     return list(values) if isinstance(values, tuple) else snapshots(values)
 
@@ -204,7 +204,7 @@ def _from_pandas(values: Any) -> Any:
             return _from_objects(values.to_numpy())
         return values.to_numpy() if dtype.kind != "m" else pa.array(values.copy(), from_pandas=True)
     if dtype is None:
-        raise SchemaError(f"the values of a column come as a sequence, not as pandas {type(values).__name__}")
+        raise SchemaError(f"the values of a column must be a sequence, not pandas {type(values).__name__}")
     if hasattr(values, "sparse"):
         return values.sparse.to_dense().to_numpy()
     if hasattr(values, "to_dense"):
@@ -293,14 +293,14 @@ def require_valid_arrow(values: pa.Array | pa.ChunkedArray) -> None:
     >>> require_valid_arrow(pa.array([b"\\xff"]).cast(pa.string(), safe=False).view(pa.string()))
     Traceback (most recent call last):
         ...
-    sframe_spark.errors.InvalidArgumentError: its Arrow data is not sound: Invalid UTF8 sequence at string index 0
+    sframe_spark.errors.InvalidArgumentError: its Arrow data is invalid: Invalid UTF8 sequence at string index 0
     """
     if pa.types.is_primitive(values.type):
         return
     try:
         values.validate(full=True)
     except pa.ArrowException as error:
-        raise InvalidArgumentError(f"its Arrow data is not sound: {visible(str(error))}") from None
+        raise InvalidArgumentError(f"its Arrow data is invalid: {visible(str(error))}") from None
 
 
 def require_known_extensions(field: pa.Field) -> None:
@@ -318,10 +318,10 @@ def require_known_extensions(field: pa.Field) -> None:
     >>> require_known_extensions(pa.field("where", pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"}))
     Traceback (most recent call last):
         ...
-    sframe_spark.errors.SchemaError: a column cannot hold values of the Arrow extension 'geoarrow.wkb': give what it is stored as, binary
+    sframe_spark.errors.SchemaError: a column cannot hold values of the Arrow extension 'geoarrow.wkb': pass its storage, binary
     """
     name = (field.metadata or {}).get(EXTENSION_NAME, b"").decode("utf-8", "replace")
     if EXTENSION_NAME in (field.metadata or {}) and name not in STORED_AS_THEY_ARE and not isinstance(field.type, pa.BaseExtensionType):
-        raise SchemaError(f"a column cannot hold values of the Arrow extension {visible(name)!r}: give what it is stored as, {field.type}")
+        raise SchemaError(f"a column cannot hold values of the Arrow extension {visible(name)!r}: pass its storage, {field.type}")
     for index in range(field.type.num_fields):
         require_known_extensions(field.type.field(index))

@@ -26,7 +26,7 @@ def naming_broken_string(values: Any) -> Iterator[None]:
     ...     b"\\xff".decode()
     Traceback (most recent call last):
         ...
-    sframe_spark.errors.InvalidArgumentError: row 0: b'\\xff' is not UTF-8: decode it first, with the encoding that it has
+    sframe_spark.errors.InvalidArgumentError: row 0: b'\\xff' is not UTF-8: decode it first, with its encoding
     """
     try:
         yield
@@ -85,9 +85,9 @@ def is_broken(value: Any) -> bool:
 def invalid_string_message(value: Any) -> str:
     """Return the message for an invalid string or bytes: what is wrong, and how to fix it."""
     if isinstance(value, bytes):
-        return f"{value[:40]!r} is not UTF-8: decode it first, with the encoding that it has"
+        return f"{value[:40]!r} is not UTF-8: decode it first, with its encoding"
     named = f"the text {value[:40]!r}" if isinstance(value, str) else "a text in it"
-    return f"{named} is not Unicode, it has half of a character: replace that first, as text.encode('utf-8', 'replace').decode() does"
+    return f"{named} is not valid Unicode (it contains half of a character): replace that first, as text.encode('utf-8', 'replace').decode() does"
 
 
 @contextlib.contextmanager

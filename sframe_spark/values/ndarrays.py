@@ -89,9 +89,9 @@ def ndarray_of_sequence(value: Any) -> np.ndarray:
     try:
         made = np.asarray(list(value))
     except ValueError:
-        raise SchemaError("lists of different lengths are no array: use a list") from None
+        raise SchemaError("lists of different lengths are not an array: use a list") from None
     if not holds_numbers(made):
-        raise SchemaError("an array holds numbers only: use a list for other items")
+        raise SchemaError("an array can hold numbers only: use a list for other items")
     return plain_ndarray(made)
 
 
@@ -112,7 +112,7 @@ def ndarray_column(cells: Sequence[Any]) -> pa.StructArray:
     [{'shape': [1, 2], 'values': [1.0, 2.0]}, None]
     """
     if any(cell is not None and cell.ndim > MAX_DIMENSIONS for cell in cells):
-        raise SchemaError(f"a column holds arrays of at most {MAX_DIMENSIONS} dimensions")
+        raise SchemaError(f"a column can hold arrays of at most {MAX_DIMENSIONS} dimensions")
     shapes = [() if cell is None else cell.shape for cell in cells]
     lengths = pa.array(_offsets([0 if cell is None else cell.size for cell in cells]), pa.int32())
     present = [cell.ravel() for cell in cells if cell is not None]

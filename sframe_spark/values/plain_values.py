@@ -155,7 +155,7 @@ def require_items(value: Any) -> None:
         If the value is a zero-dimensional numpy array.
     """
     if isinstance(value, np.ndarray) and not value.ndim:
-        raise SchemaError(f"{value!r:.60} has no dimension: give the value that it holds, its item()")
+        raise SchemaError(f"{value!r:.60} has no dimension: pass its value, item()")
 
 
 def int_equal_to(number: int | float) -> int | None:
@@ -194,13 +194,13 @@ def plain_number(value: Any) -> int | float:
         return _nearest_float(number)
     except OverflowError:
         # Python does not convert ints with thousands of digits to strings.
-        raise BeyondRangeError(f"an int of {number.bit_length()} bits is beyond the largest float: give its text, or a float instead") from None
+        raise BeyondRangeError(f"an int of {number.bit_length()} bits is beyond the largest float: pass its text, or a float") from None
 
 
 def _seconds_of_day(value: datetime.time) -> float:
     """Return the seconds since midnight, which Arrow's times of day are in a column too."""
     if value.tzinfo is not None:
-        raise SchemaError(f"the time {value} has an offset, which no column of seconds tells: give its text, str(value)")
+        raise SchemaError(f"the time {value} has an offset, which a column of seconds cannot keep: pass its text, str(value)")
     return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
 
 
@@ -256,7 +256,7 @@ def plain_array(values: Any) -> array.array:
         If an element is not a number.
     """
     if (isinstance(values, array.array) and values.typecode in "uw") or not families_of(values) <= NUMBERS:
-        raise SchemaError("an array cell holds numbers only: use a list for mixed elements")
+        raise SchemaError("an array cell can hold numbers only: use a list for mixed elements")
     missing = float("nan")
     return array.array("d", [missing if value is None else float_of_number(value) for value in values])
 

@@ -220,7 +220,7 @@ def _mixture_message(values: Sequence[Any], of_rows: bool) -> str:
     message = f"the values have no common type: {', '.join(examples.values())}"
     # Other libraries use NaN for missing values, so their lists often have NaN among other values.
     has_nan = any(isinstance(value, float) and math.isnan(value) for value in values)
-    return f"{message}; NaN is a number, None stands for what is missing" if has_nan else message
+    return f"{message}; NaN is a number, and None is a missing value" if has_nan else message
 
 
 def _fits_int(values: Iterable[Any]) -> bool:

@@ -88,7 +88,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[BaseException], str]] = [
     (lambda: int(STARS), TypeError, "sa.astype(int) converts its values"),
     (lambda: math.sqrt(STARS), TypeError, "sa.sqrt(), sa.log() and so on"),
     (lambda: STARS.append([1]), RuntimeError, "append() takes an SArray, got list: SArray([1, 2]) makes one"),
-    (lambda: SFrame({"a": 1}), TypeError, "column 'a': the values of a column come as a sequence, not as int: write a list"),
+    (lambda: SFrame({"a": 1}), TypeError, "column 'a': the values of a column must be a sequence, not int: write a list"),
     (lambda: SFrame.read_csv("x.csv", inferSchema=True), TypeError, "instead of inferSchema write nothing"),
     (lambda: STARS.dt.year, TypeError, "values of int are not date-times"),
     (lambda: np.mean(USER), RuntimeError, "MEAN takes a column of int"),

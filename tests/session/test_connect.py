@@ -185,7 +185,7 @@ def test_answers_are_those_of_any_session(found: dict[str, Any]) -> None:
     assert answers["looked"] == [True, False, True]
     assert answers["types"] == ["99", "datetime.datetime(1970, 1, 1, 0, 1, 39, tzinfo=datetime.timezone.utc)", "{'k': 99}", "[99]", "99"]
     assert answers["to_spark"] == 3 and answers["saved"] == 200
-    told = "/saved is a frame that save() has written, whose files do not say what its columns are called: read it with load_sframe(), or"
+    told = "/saved is a frame that save() has written, whose files do not contain its column names: read it with load_sframe(), or"
     assert [str(answer).startswith(told) for answer in answers["files of saved"]] == [True, True], answers["files of saved"]
     assert answers["named"] == {"c0": 1, "_key": 2, "more": 3}
     assert answers["sql"] == [[2, 2], [1, 1]] and answers["views"] == ["theirs"] and answers["tags"] == []

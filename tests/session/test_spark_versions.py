@@ -195,7 +195,7 @@ def test_failed_queries_say_that_java_is_too_new(spark: str, runs: str, newest: 
     system = SimpleNamespace(getProperty=lambda name: runs)
     jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))
     monkeypatch.setattr(pyspark.SparkContext, "_active_spark_context", SimpleNamespace(version=spark, _jvm=jvm))
-    expected = "" if newest is None else f". Spark {spark} works with Java {newest} at most, and this is Java {runs}"
+    expected = "" if newest is None else f". Spark {spark} works with Java {newest} at most, but this is Java {runs}"
     assert spark_versions.advice_about_java() == expected
     monkeypatch.setattr(pyspark.SparkContext, "_active_spark_context", None)
     assert spark_versions.advice_about_java() == ""

@@ -44,7 +44,7 @@ def test_classes_have_the_places_of_a_map() -> None:
     targets, predictions = SArray(["a", "b", "a"]), SArray([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]])
     mapped = evaluation.log_loss(targets, predictions, index_map={"b": 0, "a": 1})
     assert mapped == pytest.approx(-(math.log(0.1) + math.log(0.3) + math.log(0.4)) / 3)
-    with pytest.raises(RuntimeError, match="no place for the class 'b'"):
+    with pytest.raises(RuntimeError, match="does not contain the class 'b'"):
         evaluation.log_loss(targets, predictions, index_map={"c": 0, "a": 1})
 
 
@@ -57,15 +57,15 @@ def test_classes_have_the_places_of_a_map() -> None:
         (lambda: evaluation.accuracy(SArray([1]), SArray(["1"])), TypeError, "of one type, not of int and str"),
         (lambda: evaluation.accuracy(SArray([1]), SArray([1]), average="weighted"), RuntimeError, "'micro' or 'macro' or None, not 'weighted'"),
         (lambda: evaluation.fbeta_score(SArray([1]), SArray([1]), 0), RuntimeError, "above 0"),
-        (lambda: evaluation.fbeta_score(SArray([1]), SArray([1]), "1"), TypeError, "beta is a number"),
+        (lambda: evaluation.fbeta_score(SArray([1]), SArray([1]), "1"), TypeError, "beta must be a number"),
         (lambda: evaluation.rmse(SArray(["a"]), SArray(["a"])), RuntimeError, "targets are numbers, not of str"),
         (lambda: evaluation.log_loss(SArray([0, 0]), SArray([0.1, 0.2])), RuntimeError, "targets have 1"),
         (lambda: evaluation.log_loss(SArray([0, 1]), SArray([0.1, 1.2])), RuntimeError, "from 0 to 1"),
         (lambda: evaluation.log_loss(SArray([0, 1]), SArray([0.1, math.nan])), RuntimeError, "missing or NaN"),
         (lambda: evaluation.log_loss(SArray([0, 1]), SArray([0.1, None])), RuntimeError, "missing or NaN"),
         (lambda: evaluation.log_loss(SArray([0, 1]), SArray([[0.5, 0.5], [0.5]])), RuntimeError, "has 1 probabilities for 2 classes"),
-        (lambda: evaluation.log_loss(SArray([0.0, 1.0]), SArray([0.1, 0.2])), TypeError, "targets are classes"),
-        (lambda: evaluation.log_loss(SArray([0, 1]), SArray(["a", "b"])), TypeError, "predictions are probabilities"),
+        (lambda: evaluation.log_loss(SArray([0.0, 1.0]), SArray([0.1, 0.2])), TypeError, "targets must be classes"),
+        (lambda: evaluation.log_loss(SArray([0, 1]), SArray(["a", "b"])), TypeError, "predictions must be probabilities"),
         (lambda: evaluation.roc_curve(SArray([0, 1]), SArray([0.1, 0.2]), average="macro"), RuntimeError, "average is None"),
         (lambda: evaluation.auc(SArray([0, 1]), SArray([0.1, 0.2]), average="micro"), RuntimeError, "'macro' or None"),
     ],

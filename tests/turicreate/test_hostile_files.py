@@ -47,17 +47,17 @@ def test_a_link_to_outside_is_refused_and_one_within_is_not(archive: Path, file:
 def test_what_is_no_file_is_not_opened(archive: Path, file: str) -> None:
     (archive / file).unlink()
     os.mkfifo(archive / file)
-    with pytest.raises(StorageError, match="no regular file"):
+    with pytest.raises(StorageError, match="not a regular file"):
         load_sframe(str(archive))
     (archive / file).unlink()
     (archive / file).mkdir()
-    with pytest.raises(StorageError, match=r"no regular file|is a directory|IsADirectory"):
+    with pytest.raises(StorageError, match=r"not a regular file|is a directory|IsADirectory"):
         load_sframe(str(archive))
     (archive / file).rmdir()
     (archive / file).symlink_to("/dev/zero")
     with pytest.raises(StorageError, match="outside the archive"):
         load_sframe(str(archive))
-    with pytest.raises(StorageError, match="no regular file"):
+    with pytest.raises(StorageError, match="not a regular file"):
         load_sframe(str(archive), references=["/dev"])
     (archive / file).unlink()
     (archive / file).symlink_to(file)

@@ -193,7 +193,7 @@ def test_json_that_is_nested_deep_is_refused(archive: Path) -> None:
 
 
 def test_wrong_arguments_are_told(archive: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"encoding_errors is one of 'strict', .*'latin-1', got 'latin'"):
+    with pytest.raises(InvalidArgumentError, match=r"encoding_errors must be one of 'strict', .*'latin-1', got 'latin'"):
         load_sframe(str(archive), encoding_errors="latin")
     with pytest.raises(SchemaError, match="references must be a list of directories, got '/tmp'"):
         load_sframe(str(archive), references="/tmp")

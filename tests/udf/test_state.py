@@ -303,7 +303,7 @@ def test_what_is_not_read_is_not_sent_and_what_cannot_be_is_named(rules: Any) ->
     for function in (rules.connected, lambda value: rules.connected(value), lambda value: getattr(rules, "CONN" + "ECTION") and value):
         with pytest.raises(UserFunctionError, match=r"rules_of_a_user\.CONNECTION.*sqlite3\.Connection.*cannot be pickled") as raised:
             ones().apply(function).materialize()
-        assert str(raised.value).lower().count("give it plain values") <= 1
+        assert str(raised.value).lower().count("pass it plain values") <= 1
 
 
 @pytest.mark.usefixtures("by_processes")

@@ -39,7 +39,7 @@ MADE: dict[str, Callable[[int], Any]] = {
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_an_int_beyond_the_largest_float_is_told_by_our_error(make: Callable[[int], Any], sign: int) -> None:
-    with pytest.raises(BeyondRangeError, match=r"an int of \d+ bits is beyond the largest float: give its text") as caught:
+    with pytest.raises(BeyondRangeError, match=r"an int of \d+ bits is beyond the largest float: pass its text") as caught:
         make(sign * HUGE)
     assert isinstance(caught.value, SFrameError)
     assert isinstance(caught.value, OverflowError)

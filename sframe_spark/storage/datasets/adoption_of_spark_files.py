@@ -64,7 +64,7 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
         require_computed_as(footer.schema.field(file_column(position)).type, position, column_type)
     bounds = bounds_of(footer.chunks(KEY_NAME)) if footer.schema.field(KEY_NAME).type == pa.int64() else None
     if bounds is None or not isinstance(bounds[0], int) or not isinstance(bounds[1], int):
-        raise StorageError(f"{file} does not say which rows it holds: its footer has no bounds of {KEY_NAME}")
+        raise StorageError(f"the footer of {file} has no bounds of {KEY_NAME}, so it is unknown which rows it holds")
     first, last = bounds[0], bounds[1]
     # Row numbers are computed from keys, so a gap would give all later rows wrong numbers.
     if last - first + 1 != footer.rows or first >> KEY_SHIFT != last >> KEY_SHIFT:

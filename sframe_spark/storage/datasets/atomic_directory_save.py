@@ -66,7 +66,7 @@ def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
         except FileNotFoundError:
             return False
     if os.path.islink(location) and not os.path.exists(location):
-        raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is: remove the link, or choose another path")
+        raise StorageError(f"{location} is a link to {os.readlink(location)}, which does not exist: remove the link, or choose another path")
     if os.path.lexists(location) and not os.path.isdir(location):
         raise StorageError(f"{location} is a file, not a directory: choose another path, or remove it first")
     return True

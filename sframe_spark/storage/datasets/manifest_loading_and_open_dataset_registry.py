@@ -76,7 +76,7 @@ def read_manifest(location: str, verify: bool = False, digest: str | None = None
     """
     text = _manifest_text(location)
     if digest is not None and digest_of(text) != digest:
-        raise StorageError(f"{location} holds other rows now")
+        raise StorageError(f"{location} has different rows now")
     manifest = Manifest.from_json(text, location)
     if verify and not is_sealed(text):
         raise StorageError(f"{location} cannot be verified: it was saved without check sums, by an older version; load the frame and save it again")
@@ -121,9 +121,9 @@ def _manifest_text(location: str) -> str:
             kind = format_of_file(location)
             raise NotSavedError(f"{location} is a file{'' if kind is None else f', {kind.name}: {kind.advice}'}; a saved frame is a directory")
         if os.path.islink(location) and not os.path.exists(location):
-            raise MissingPathError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")
+            raise MissingPathError(f"{location} is a link to {os.readlink(location)}, which does not exist; check the path")
         if os.path.exists(location) and not os.path.isdir(location):
-            raise StorageError(f"{location} is no directory; a saved frame is a directory")
+            raise StorageError(f"{location} is not a directory; a saved frame is a directory")
         file = join(location, MANIFEST_FILE)
         try:
             descriptor, status = open_regular(file)
@@ -143,12 +143,12 @@ def _reason_for_no_manifest(location: str) -> str:
         return f"there is no directory {location}; check the path"
     seen = some_below(location)
     if any(os.path.lexists(join(directory, MANIFEST_FILE)) for directory in seen):
-        return f"{location} holds saved frames, but is none itself: give the path of one of them"
+        return f"{location} contains saved frames, but is not one itself: give the path of one of them"
     files = [name for names in seen.values() for name in names]
     if any(file.startswith("segment-") for file in files):
-        return f"{location} holds segments but no {MANIFEST_FILE}: saving did not come to its end; save the frame again"
+        return f"{location} contains segments but no {MANIFEST_FILE}: saving was interrupted; save the frame again"
     if any(file.endswith(".parquet") for file in files):
-        return f"{location} holds Parquet files but no {MANIFEST_FILE}: it is not a saved frame; read it with SFrame.read_parquet()"
+        return f"{location} contains Parquet files but no {MANIFEST_FILE}: it is not a saved frame; read it with SFrame.read_parquet()"
     return f"{location} is not a saved frame: it has no {MANIFEST_FILE}"
 
 
@@ -311,12 +311,12 @@ def load_referred(manifest: Manifest, verify: bool = False) -> list[Manifest]:
     """
     assert manifest.references is not None
     frame, referred = manifest.directory, []
-    advice = "bring them back, or make them anew and save the frame with save(), which copies all rows"
+    advice = "restore them, or compute them again and save the frame with save(), which copies all rows"
     for item in manifest.references.datasets:
         try:
             dataset = OPEN_DATASETS.open(item.directory, partial(load_manifest, item.directory, verify, item.digest))
         except StorageError as error:
-            raise StorageError(f"{frame} refers to rows in {item.directory}, which cannot be had: {error}; {advice}") from error
+            raise StorageError(f"{frame} refers to rows in {item.directory}, which cannot be read: {error}; {advice}") from error
         if dataset.rows < item.stop:
             raise StorageError(f"the manifest of {frame} is damaged: {item.directory} has {dataset.rows} rows, not {item.stop}; save the frame again")
         referred.append(dataset)

@@ -148,7 +148,7 @@ def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]
     file = join(manifest.directory, entry.file)
     if size is None:
         link = os.path.lexists(file)
-        reason = "is a link or no regular file: only files inside its directory are read" if link else "is missing"
+        reason = "is a link or not a regular file: only files inside its directory are read" if link else "is missing"
         raise StorageError(f"{file} {reason}; restore it from a copy or write the frame again")
     if entry.size is not None and size != entry.size:
         raise StorageError(f"{file} is damaged: it has {size} of {entry.size} bytes; restore it from a copy or write the frame again")

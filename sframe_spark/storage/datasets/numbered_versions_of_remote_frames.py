@@ -142,7 +142,7 @@ def read_version(root: str, version: Version) -> SavedVersion:
         if saved.tzinfo is None:
             raise ValueError("no offset")
     except ValueError:
-        raise damaged(root, f"version {version.number} was saved at {saved_text!r:.60}, which is no time") from None
+        raise damaged(root, f"version {version.number} was saved at {saved_text!r:.60}, which is not a valid time") from None
     _check(manifest, version.number)
     return SavedVersion(version.number, saved, manifest)
 
@@ -158,7 +158,9 @@ def _complete(root: str, version: Version, content: bytes) -> str:
         content = read_range(version.file.uri, 0, sizes[0]) if sizes else content
     else:
         before = f", or load version={version.number - 1}" if version.number > 1 else ""
-        raise StorageError(f"version {version.number} of {root} has no end: it was damaged, or its save was cut off; save the frame again{before}")
+        raise StorageError(
+            f"version {version.number} of {root} is incomplete: it was damaged, or its save was interrupted; save the frame again{before}"
+        )
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -209,7 +211,7 @@ def with_version_checksums(manifest: Manifest) -> Manifest:
         if saved.types == manifest.types and requested <= known.keys() and manifest.has_key:
             segments = [attrs.evolve(known[entry.file, entry.size, entry.rows], columns=()) for entry in manifest.segments]
             return attrs.evolve(manifest, segments=tuple(segments))
-    raise StorageError(f"the plan reads files of {manifest.directory} that no version of it names: make the plan again")
+    raise StorageError(f"the plan reads files of {manifest.directory} that belong to no version of it: make the plan again")
 
 
 # Saving: data files are written to a new directory with a unique name; then the manifest of the next version is created, if there is none yet.
@@ -266,13 +268,13 @@ class NewVersion:
         except StorageError as error:
             # The manifest may have been written although there was no response.
             if not _holds(uri, text):
-                raise StorageError(f"{error}; nobody knows whether it was saved: load it, or save it again") from None
+                raise StorageError(f"{error}; it is unknown whether it was saved: load it, or save it again") from None
             is_created = True
         # If a request is retried, the manifest that exists already may be the one that the first try has written.
         if not is_created and not _holds(uri, text):
             self.is_tried = False
             raise ConcurrentSaveError(
-                f"somebody else saved {self.root} meanwhile, as version {self.number}: nothing of theirs was changed; look at it, or save again"
+                f"another program saved {self.root} in the meantime, as version {self.number}, which was not changed; check it, or save again"
             )
         # The version is saved; a vacuum removes what cannot be removed now.
         with contextlib.suppress(StorageError):
@@ -306,9 +308,9 @@ class NewVersion:
             size = sizes.get(join(self.root, entry.file))
             if size != entry.size:
                 has = "is gone" if size is None else f"has {size} bytes, not {entry.size}"
-                why = "it is a copy of one that was cut or replaced" if size is not None else "somebody has removed it"
+                why = "it is a copy of one that was truncated or replaced" if size is not None else "it was removed"
                 raise StorageError(
-                    f"cannot save to {self.root}: {entry.file}, which was written for it, {has}: {why}; load the rows anew, or save again"
+                    f"cannot save to {self.root}: {entry.file}, which was written for it, {has}: {why}; load the rows again, or save again"
                 )
         return list(sizes.keys() - {join(self.root, entry.file) for entry in manifest.every_segment})
 
@@ -335,7 +337,7 @@ def saving_version(root: str) -> Iterator[NewVersion]:
     _proved(_Proof(root, "/".join(root.split("/")[:3]), identity_of(root), os.getpid()))
     number = (before[-1].number if before else 0) + 1
     if number > MAX_VERSIONS:
-        raise StorageError(f"{root} has a version {number - 1}, after which there is none: save to another place")
+        raise StorageError(f"{root} has a version {number - 1}, which is the last possible number: save to another place")
     _remove_unfinished_once(_Place(root, before, identity_of(root), os.getpid()))
     new = NewVersion(root, number, f"{DATA}/{SaveDirectory.new(number)}")
     try:

@@ -44,7 +44,7 @@ def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
     """
     root = _directory_of(path)
     if version is not None and (isinstance(version, bool) or not isinstance(version, int) or not 0 <= version < 1 << 63):
-        raise InvalidArgumentError(f"version is a number of a version, from 0, got {version!r:.80}")
+        raise InvalidArgumentError(f"version must be the number of a version, not negative, got {version!r:.80}")
     table = _open(root, version)
     with _translate_errors(root):
         schema, actions = pa.schema(table.schema().to_arrow()), pa.table(table.get_add_actions(flatten=True))
@@ -79,14 +79,18 @@ def _type_as_in_files(data_type: pa.DataType, mapping: str) -> pa.DataType:
 def _directory_of(path: Any) -> str:
     text = text_of(path)
     if scheme_of(text) not in (None, "file"):
-        raise UnsupportedOperationError(f"{visible(text)} is not on this machine, where Delta tables are read without Spark: {WITH_SPARK}")
+        raise UnsupportedOperationError(
+            f"{visible(text)} is not on this machine, and Delta tables can only be read without Spark from local files: {WITH_SPARK}"
+        )
     root = normalised(text)
     real = os.path.realpath(root)
     if os.path.isfile(real):
         raise StorageError(f"{visible(root)} is a file; a Delta table is a directory")
     if urllib.parse.unquote(real) != real or "\\" in real:
         # The library decodes escapes and backslashes, and would read the log of another directory.
-        raise UnsupportedOperationError(f"{visible(real)} has per cent signs or backslashes, which the library deltalake takes for others: rename it")
+        raise UnsupportedOperationError(
+            f"the name {visible(real)} contains per cent signs or backslashes, which the library deltalake misinterprets: rename it"
+        )
     return root
 
 
@@ -95,7 +99,7 @@ def _open(root: str, version: int | None) -> Any:
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
     except ImportError:
-        raise UnsupportedOperationError(f"Delta tables are read by the library deltalake, which is missing: {INSTALL}") from None
+        raise UnsupportedOperationError(f"reading Delta tables needs the library deltalake: {INSTALL}") from None
     try:
         with _translate_errors(root):
             newest = DeltaTable(root)
@@ -113,7 +117,7 @@ def _open(root: str, version: int | None) -> Any:
         with _translate_errors(root):
             return DeltaTable(root, version=version)
     except StorageError as error:
-        raise StorageError(f"version {version} cannot be read, of which the log may have been cleaned up: read a later one; {error}") from None
+        raise StorageError(f"version {version} cannot be read, maybe because its log was cleaned up: read a later one; {error}") from None
 
 
 @contextlib.contextmanager
@@ -141,7 +145,7 @@ def _refuse_features(root: str, table: Any, mapping: str) -> None:
     elif unknown:
         reason = f"the feature {visible(unknown[0])!r}, which is not known here"
     elif mapping != "none" and protocol.min_reader_version != 2 and "columnMapping" not in (protocol.reader_features or ()):
-        reason = "columnMapping by its configuration, and not by its protocol, so which counts is unknown"
+        reason = "columnMapping in its configuration but not in its protocol, so it is unclear which applies"
     elif mapping not in ("none", "name", "id"):
         reason = f"columnMapping by {visible(mapping)!r}, which is not known here"
     else:

@@ -46,9 +46,9 @@ def iceberg_manifests(table: Any, snapshot_id: int | None = None) -> list[Manife
     try:
         from pyiceberg.io.pyarrow import schema_to_pyarrow
     except ImportError:
-        raise UnsupportedOperationError(f"Iceberg tables are read by the library pyiceberg, which is missing: {INSTALL}") from None
+        raise UnsupportedOperationError(f"reading Iceberg tables needs the library pyiceberg: {INSTALL}") from None
     if snapshot_id is not None and (isinstance(snapshot_id, bool) or not isinstance(snapshot_id, int)):
-        raise InvalidArgumentError(f"snapshot_id is the number of a snapshot, got {snapshot_id!r:.80}")
+        raise InvalidArgumentError(f"snapshot_id must be the number of a snapshot, got {snapshot_id!r:.80}")
     opened = _table_of(table)
     # The directory above that of the metadata file, which the user named. The location in the metadata is not trusted.
     root = os.path.dirname(os.path.dirname(_local(opened.metadata_location)))
@@ -78,7 +78,7 @@ def _table_of(table: Any) -> Any:
     text = text_of(table)
     location = normalised(text) if scheme_of(text) is None else _local(text)
     if not os.path.lexists(location):
-        raise MissingPathError(f"there is no file {visible(location)}: check the path; of a table in a catalog give catalog.load_table(...)")
+        raise MissingPathError(f"there is no file {visible(location)}: check the path; for a table in a catalog pass catalog.load_table(...)")
     if os.path.isdir(location):
         raise StorageError(f"{visible(location)} is a directory: give the newest file below its metadata, .../metadata/00001-....metadata.json")
     require_file(location)

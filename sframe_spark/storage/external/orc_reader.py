@@ -364,7 +364,8 @@ class OrcTable:
         for number, file in enumerate(self.files):
             if seen.rows[number] != file.rows:
                 raise StorageError(
-                    f"{visible(file.path)} is damaged: its stripes have {seen.rows[number]} rows, its end says {file.rows}; restore it from a copy"
+                    f"{visible(file.path)} is damaged: its stripes have {seen.rows[number]} rows, but its footer says {file.rows}; restore it "
+                    f"from a copy"
                 )
 
 

@@ -138,7 +138,7 @@ def require_content(path: str, start: bytes) -> None:
     if packing is None:
         other = _UNSUPPORTED.get(_ending(path))
         if other is not None and start and kind_of(start) is None:
-            raise StorageError(f"{visible(path)} is {other}, as its name says, and no text: unpack it, and read what is in it")
+            raise StorageError(f"{visible(path)} is {other}, as its name says, not text: unpack it, and read the files in it")
         return
     if not start:
         raise StorageError(

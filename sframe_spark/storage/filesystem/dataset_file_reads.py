@@ -41,7 +41,7 @@ def open_file(location: str, size: int | None = None) -> pa.NativeFile:
     if not is_remote_location(location):
         return pa.OSFile(location)
     if size is None:
-        raise StorageError(f"cannot read {location}: its size is not known, and a remote file is read only if a manifest has its size")
+        raise StorageError(f"cannot read {location}: its size is unknown, but remote files are read only if a manifest records their size")
     return open_ranges(location, size, ())
 
 

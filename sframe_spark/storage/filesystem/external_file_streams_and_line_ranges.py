@@ -60,7 +60,9 @@ class RemoteFile(SizedFile):
         require_still(self._uri, self._state)
         if len(content) != stop - start:
             longer = "more" if len(content) > stop - start else "fewer"
-            raise StorageError(f"{visible(self._uri)} has {longer} bytes than the {self._size} that its store tells: write it again, or read a copy")
+            raise StorageError(
+                f"{visible(self._uri)} has {longer} bytes than the {self._size} that its store reports: write it again, or read a copy"
+            )
         return content
 
 

@@ -34,8 +34,8 @@ class Kind(NamedTuple):
 PARQUET = Kind("a Parquet file", "read it with read_parquet()")
 ORC = Kind("an ORC file", "read it with read_orc()")
 TEXT = Kind("text", "read it with read_csv(), or with read_json() if it is JSON")
-_WORKBOOK = Kind("an Excel workbook", "save it as CSV, or give what pandas.read_excel() makes of it to SFrame()")
-_UNPACK = "unpack it, and read what is in it"
+_WORKBOOK = Kind("an Excel workbook", "save it as CSV, or pass the result of pandas.read_excel() to SFrame()")
+_UNPACK = "unpack it, and read the files in it"
 _ARCHIVE = Kind("a ZIP archive", _UNPACK)
 _TAR = Kind("a tar archive", _UNPACK)
 # The size of the header of a tar archive, and the position of the octal digits of the header's own checksum.
@@ -60,9 +60,9 @@ _BINARY: tuple[tuple[bytes, Kind], ...] = (
     (b"PARE", Kind("an encrypted Parquet file", "decrypt it first")),
     (b"ORC", ORC),
     (b"ARROW1", Kind("an Arrow (Feather) file", "read it with SFrame.read(..., format='arrow')")),
-    (b"Obj\x01", Kind("an Avro file", "give what Spark's spark.read.format('avro') makes of it to SFrame()")),
-    (b"SQLite format 3\x00", Kind("an SQLite database", "give what pandas.read_sql() makes of a table to SFrame()")),
-    (b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", "give what pandas.read_hdf() makes of it to SFrame()")),
+    (b"Obj\x01", Kind("an Avro file", "pass the result of Spark's spark.read.format('avro') to SFrame()")),
+    (b"SQLite format 3\x00", Kind("an SQLite database", "pass the result of pandas.read_sql() to SFrame()")),
+    (b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", "pass the result of pandas.read_hdf() to SFrame()")),
     (b"\xd0\xcf\x11\xe0", _WORKBOOK),
     (b"%PDF-", Kind("a PDF document", "save the table in it as CSV")),
     (b"\xff\xfe", UTF_16),
@@ -272,4 +272,4 @@ def _is_version(name: str) -> bool:
 
 def _saved_frame_error(shown: str, writer: str) -> StorageError:
     read = "read it with load_sframe(), or load_sarray() where it is one column"
-    return StorageError(f"{visible(shown)} is a frame that {writer} has written, whose files do not say what its columns are called: {read}")
+    return StorageError(f"{visible(shown)} is a frame that {writer} has written, whose files do not contain its column names: {read}")

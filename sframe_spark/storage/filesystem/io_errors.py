@@ -104,7 +104,7 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return "a file stands where a directory should be; choose another path"
     link = error.filename if isinstance(error, FileExistsError) else None
     if isinstance(link, str) and os.path.islink(link) and not os.path.exists(link):
-        return f"{link} is a link to {os.readlink(link)}, where nothing is: remove the link, or choose another path"
+        return f"{link} is a link to {os.readlink(link)}, which does not exist: remove the link, or choose another path"
     if isinstance(error, PermissionError) and reading:
         return "permission denied; ask its owner for the permission to read it and to enter its directories"
     if isinstance(error, PermissionError):

@@ -146,7 +146,7 @@ def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
 
 def unknown_scheme(scheme: str) -> str:
     """Return the message for a scheme without a known file system."""
-    known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
+    known = "s3://, gs://, abfss://, hdfs:// and others in fsspec.available_protocols()"
     return f"there is no file system {visible(scheme)!r}: known are {known}"
 
 
@@ -197,7 +197,7 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
     text = visible(_without_secrets(error, options)).replace(address.partition("://")[2] or address, bucket.partition("://")[2] or bucket)
     kinds = {kind.__name__ for kind in type(error).__mro__} | {kind.__name__ for kind in type(error.__cause__).__mro__}
     if isinstance(error, FileNotFoundError) or "ResourceNotFoundError" in kinds:
-        return f"there is no {bucket}: make it, or check the name" if "bucket" in text.lower() or "container" in text.lower() else NOT_THERE
+        return f"there is no {bucket}: create it, or check the name" if "bucket" in text.lower() or "container" in text.lower() else NOT_THERE
     if "Must provide either a connection_string or account_name" in text or kinds & {
         "NoCredentialsError",
         "PartialCredentialsError",
@@ -205,9 +205,9 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
         "CredentialRetrievalError",
         "NoAuthTokenError",
     }:
-        return f"no credentials were found: give them as {OPTIONS}[{bucket!r}], or as its library finds them ({text})"
+        return f"no credentials were found: set {OPTIONS}[{bucket!r}], or provide them as its library expects ({text})"
     if getattr(error, "errno", None) == errno.EROFS:
-        return f"nothing can be written there ({text}): name another place, or have {bucket} opened for writing"
+        return f"it is read only ({text}): name another place, or have {bucket} opened for writing"
     if is_refusal(error):
         return f"permission denied ({text}): check the credentials in {OPTIONS} and what they are allowed to do in {bucket}"
     if text.startswith("Invalid endpoint"):
@@ -221,7 +221,7 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
     if any(name in text for name in ("libjvm", "libhdfs")):
         return f"pyarrow does not find Java or Hadoop ({text}): set JAVA_HOME, HADOOP_HOME and CLASSPATH=$(hadoop classpath --glob), or copy it here"
     if "InvalidRange" in text or "range is not satisfiable" in text.lower():
-        return "it is shorter than it should be: it was cut, or replaced by another; restore it from a copy or save the frame again"
+        return "it is shorter than it should be: it was truncated or replaced; restore it from a copy or save the frame again"
     return f"{type(error).__name__}: {text}"
 
 
@@ -318,7 +318,7 @@ def listed(uri: str, below: bool = False) -> list[ListedFile]:
         if item["type"] == "file" and item["name"].startswith(root):
             file = f"{uri}/{item['name'].removeprefix(root)}"
             if item["size"] is None:
-                raise StorageError(f"the file system does not tell how long {visible(file)} is: data that is saved there cannot be checked")
+                raise StorageError(f"the file system does not report the length of {visible(file)}, so data saved there cannot be checked")
             listing.append(ListedFile(file, int(item["size"]), time_of(item, _TIMES)))
     return sorted(listing, key=lambda file: file.uri)
 

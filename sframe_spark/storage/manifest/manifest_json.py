@@ -184,8 +184,8 @@ def read_text(file: str, stream: BinaryIO, size: int) -> bytes:
     content = bytearray()
     while block := stream.read(min(BLOCK_BYTES, size + 1 - len(content))):
         if b"\0" in block:
-            raise StorageError(f"{file} is damaged: it is no text; restore it from a copy or save the frame again")
+            raise StorageError(f"{file} is damaged: it is not text; restore it from a copy or save the frame again")
         content += block
         if len(content) > size:
-            raise StorageError(f"{file} changes while it is read; try again")
+            raise StorageError(f"{file} changed while it was read; try again")
     return bytes(content)

@@ -105,7 +105,7 @@ def type_from_json(value: Any) -> ColumnType:
     >>> type_from_json({"kind": "int", "physical": "string"})
     Traceback (most recent call last):
         ...
-    sframe_spark.errors.UnknownColumnTypeError: unknown column type {'kind': 'int', 'physical': 'string'}: no column is stored like that
+    sframe_spark.errors.UnknownColumnTypeError: unknown column type {'kind': 'int', 'physical': 'string'}
     """
     try:
         kind, name = value["kind"], value["physical"]
@@ -113,7 +113,7 @@ def type_from_json(value: Any) -> ColumnType:
     except (KeyError, TypeError):
         known = False
     if not known:
-        raise UnknownColumnTypeError(f"unknown column type {value!r:.200}: no column is stored like that")
+        raise UnknownColumnTypeError(f"unknown column type {value!r:.200}")
     return ColumnType(kind, PHYSICAL_TYPES[name])
 
 
@@ -141,7 +141,7 @@ def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Ar
             array = array.cast(array.type.value_type)
         return array.cast(physical)
     except pa.ArrowException as error:
-        raise StorageError(f"a file has {array.type} in a column of {column_type.kind} ({error}): it is not the one that was saved") from error
+        raise StorageError(f"a file has {array.type} in a column of {column_type.kind} ({error}): it is not the file that was saved") from error
 
 
 def is_stored_as(data_type: pa.DataType, physical: pa.DataType) -> bool:
@@ -192,7 +192,7 @@ def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
             if "Invalid UTF8" not in str(error):
                 raise
             reason = "its type in the file is text, but not all of it is UTF-8"
-            raise SchemaError(f"{reason}: have it written anew in UTF-8, or as other bytes in a text such as base64") from error
+            raise SchemaError(f"{reason}: have it written in UTF-8, or other bytes as text such as base64") from error
     if array.type == column_type.physical:
         return array
     if pa.types.is_null(array.type):

@@ -589,7 +589,7 @@ class SelectedValues(Sequence[Any]):
             raise IndexError(index)
         value = self.values.get(index % self.length, self.otherwise)
         if value is None:
-            raise StorageError(f"a task was not told of column {index} of a segment: this is a fault of the engine, please report it")
+            raise StorageError(f"a task does not know column {index} of a segment: this is a fault of the engine, please report it")
         return value
 
     def __eq__(self, other: object) -> bool:

@@ -138,7 +138,9 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
 
 
 def _unknown_rows(manifest: Manifest, start: int, stop: int) -> StorageError:
-    return StorageError(f"a task was not told where rows {start}:{stop} of {manifest.directory} are: this is a fault of the engine, please report it")
+    return StorageError(
+        f"a task does not know where rows {start}:{stop} of {manifest.directory} are: this is a fault of the engine, please report it"
+    )
 
 
 def group_starts(manifest: Manifest, entry: SegmentEntry) -> Sequence[int]:

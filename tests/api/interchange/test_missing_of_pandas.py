@@ -66,6 +66,6 @@ def test_tables_that_pandas_makes() -> None:
 
 @pytest.mark.parametrize("values", [["x", math.nan], [math.nan, ["a"]], np.array([math.nan, "x"], dtype=object), pd.Series(["x", 1, math.nan])])
 def test_elsewhere_nan_is_a_number_and_the_error_tells_what_is_missing(values: Any) -> None:
-    told = "" if isinstance(values, pd.Series) else "; NaN is a number, None stands for what is missing"
+    told = "" if isinstance(values, pd.Series) else "; NaN is a number, and None is a missing value"
     with pytest.raises(MixedTypesError, match=f"no common type: .*{told}$"):
         SArray(values)

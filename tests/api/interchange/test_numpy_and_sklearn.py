@@ -202,7 +202,7 @@ def test_arrays_without_dimensions_of_other_values() -> None:
     # Within a list it is one of its values; a column of them is one of arrays of one item, as in Turi Create, or none.
     assert list(SArray([[np.array(1), "a"]])) == [[1, "a"]]
     assert SArray([np.array(5)])[0].tolist() == [5.0]
-    with pytest.raises(SchemaError, match="has no dimension: give the value that it holds"):
+    with pytest.raises(SchemaError, match="has no dimension: pass its value"):
         SArray([None, np.array("a")])
     for made in (
         lambda: SArray(np.array(5)),

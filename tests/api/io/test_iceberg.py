@@ -309,13 +309,13 @@ def test_compressed_metadata(catalog: Any, monkeypatch: pytest.MonkeyPatch) -> N
 def test_wrong_calls(catalog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(catalog, {"a": [1]})
     for number in (True, "1", 1.0):
-        assert "snapshot_id is the number" in message(table, InvalidArgumentError, snapshot_id=number)
+        assert "snapshot_id must be the number" in message(table, InvalidArgumentError, snapshot_id=number)
     assert "no snapshot -1" in message(table, snapshot_id=-1)
     assert "table of pyiceberg" in message(7, SchemaError) and "there is no file" in message(tmp_path / "none.json")
     assert "Spark" in message("s3://b/metadata/x.json", UnsupportedOperationError)
     (tmp_path / "x.json").write_text("{not json\x1b[2J")
     assert "holds no metadata of an Iceberg table" in message(tmp_path / "x.json") and "\x1b" not in message(tmp_path / "x.json")
     assert "is a directory: give the newest file below its metadata" in message(tmp_path)
-    assert "of a table in a catalog give catalog.load_table(...)" in message("ns.t")
+    assert "for a table in a catalog pass catalog.load_table(...)" in message("ns.t")
     monkeypatch.setitem(sys.modules, "pyiceberg.io.pyarrow", None)
     assert "pip install 'sframe_spark[iceberg]'" in message(table, UnsupportedOperationError)

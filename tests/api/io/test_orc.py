@@ -136,7 +136,7 @@ def test_files_are_not_open_all_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows_in_memory", [100_000, 0])
 @pytest.mark.parametrize(
-    ("field", "said", "message"), [(b"\x28", 76, "have 76 rows, its end says 77"), (b"\x30", 78, "have 77 rows, its end says 78")]
+    ("field", "said", "message"), [(b"\x28", 76, "have 76 rows, but its footer says 77"), (b"\x30", 78, "have 77 rows, but its footer says 78")]
 )
 def test_rows_of_stripes_are_those_that_the_end_of_the_file_says(
     field: bytes, said: int, message: str, rows_in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

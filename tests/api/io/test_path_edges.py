@@ -52,7 +52,7 @@ def test_open_files_are_not_replaced(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", PROGRAM, *links], stdout=stream, check=True, timeout=300)
     lines = out.read_text().splitlines()
     assert len(lines) == 17 and lines[-1] == "last"
-    assert all("is what a process has open" in line for line in lines[:-1])
+    assert all("is an open file of a process" in line for line in lines[:-1])
     assert sorted(os.listdir(tmp_path)) == ["link-to-link.csv", "link.csv", "out"]
 
 
@@ -144,5 +144,5 @@ def test_frames_among_many_files_are_seen(tmp_path: Path, monkeypatch: pytest.Mo
     for number in range(30):
         (tmp_path / "near" / "frame" / f"segment-{number}").write_text("")
     monkeypatch.setattr(local_files, "MAX_SEEN_IN_EACH", 5)
-    with pytest.raises(StorageError, match="holds saved frames, but is none itself"):
+    with pytest.raises(StorageError, match="contains saved frames, but is not one itself"):
         load_sframe(tmp_path)

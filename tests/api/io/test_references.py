@@ -139,7 +139,7 @@ def test_other_rows_do_not_pass_for_those_that_were_meant(saved: SFrame, tmp_pat
     saved._save_reference(str(tmp_path / "reference"))
     loaded = load_sframe(str(tmp_path / "reference"))
     SFrame({"number": [0] * ROWS, "text": ["other"] * ROWS}).save(str(tmp_path / "frame"))
-    with pytest.raises(StorageError, match=r"refers to rows in \S*frame, which cannot be had: \S*frame holds other rows now"):
+    with pytest.raises(StorageError, match=r"refers to rows in \S*frame, which cannot be had: \S*frame has different rows now"):
         load_sframe(str(tmp_path / "reference"))
     assert loaded[1] == {"number": 1, "text": "row 1"}, "rows that are in use stay"
 
@@ -228,7 +228,7 @@ def test_who_has_not_read_a_frame_cannot_name_it(saved: SFrame, tmp_path: Path) 
     """Not by its path: the digest is one of what its manifest says of all rows."""
     SFrame({"secret": range(ROWS), "b": range(ROWS)}).save(str(tmp_path / "secret"))
     place = forged(saved, tmp_path, lambda elsewhere: elsewhere["datasets"][0].update(directory=str(tmp_path / "secret")))
-    with pytest.raises(StorageError, match="holds other rows now") as told:
+    with pytest.raises(StorageError, match="has different rows now") as told:
         load_sframe(place)
     assert "0.." not in str(told.value)
 

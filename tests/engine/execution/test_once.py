@@ -312,7 +312,7 @@ def test_date_times_of_functions_keep_their_offsets() -> None:
             found = list(SArray(range(4)).apply(expected.__getitem__, dtype=dtype))
             assert found == expected and [str(value) for value in found] == [str(value) for value in expected]
     late = SArray(range(ROWS)).apply(lambda place: zoned[0] if place > 200 else naive[0], dtype=dt.datetime)
-    with pytest.raises(TypeError, match="has an offset from UTC, and those of the first rows have none"):
+    with pytest.raises(TypeError, match="has an offset from UTC, but those of the first rows have none"):
         list(late)
 
 

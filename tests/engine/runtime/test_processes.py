@@ -333,7 +333,7 @@ class MadeBy:
     [
         (MadeBy(__import__, "no_module_of_this_name"), r"ModuleNotFoundError: No module named 'no_module_of_this_name'\. .*sys.path.*addPyFile"),
         (MadeBy(getattr, os, "no_name_of_it"), r"AttributeError: module 'os' has no attribute 'no_name_of_it'\. Its module.*is not found"),
-        (MadeBy(int, "x"), r"ValueError: invalid literal.*: 'x'\. An object that it refers to.*let the function make it itself"),
+        (MadeBy(int, "x"), r"ValueError: invalid literal.*: 'x'\. An object that it refers to.*let the function create it itself"),
     ],
 )
 def test_what_a_process_cannot_load_is_told(made: MadeBy, words: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def test_what_is_no_error_of_ours_is_told_in_a_line(transport: Any) -> None:
 
 def test_a_function_that_ends_its_process_is_called_once(transport: Any, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
-    with pytest.raises(ExecutionError, match=r"^a function of yours raised SystemExit\(3\): functions must not end their process$"):
+    with pytest.raises(ExecutionError, match=r"^one of your functions raised SystemExit\(3\): functions must not end their process$"):
         run_callables([partial(leave, str(calls))], "computing")
     assert calls.read_text("ascii") == "called\n"
 

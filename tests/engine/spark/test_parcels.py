@@ -138,10 +138,10 @@ def test_rows_of_which_a_task_was_not_told_are_no_rows_that_are_not_there(tmp_pa
     assert (part.rows, part.offsets, part.left_out) == (100, (30, 40, 50), (30, 40))
     assert read_rows(part, [0], 30, 60).column(0).to_pylist() == list(range(30, 60))
     for start, stop in ((29, 40), (50, 61), (0, 100), (70, None)):
-        with pytest.raises(StorageError, match="was not told"):
+        with pytest.raises(StorageError, match="does not know"):
             read_rows(part, [0], start, stop)
     nothing = manifest.between(0, 0)
     assert (nothing.rows, nothing.segments) == (100, ())
-    with pytest.raises(StorageError, match="was not told"):
+    with pytest.raises(StorageError, match="does not know"):
         read_rows(nothing, [0], 0, 1)
     assert read_rows(nothing, [0], 5, 5).num_rows == 0

@@ -329,7 +329,7 @@ def test_the_command_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> 
     shown: list[str] = []
     monkeypatch.setenv("SFRAME_SPARK_JVM_OPTIONS", "-Xshare:off")
     assert prepare.run_prepare(lambda place: None, False, shown.append) == 1
-    assert shown == ["nothing was written: SFRAME_SPARK_JVM_OPTIONS says itself which archive there is"]
+    assert shown == ["nothing was written: SFRAME_SPARK_JVM_OPTIONS already names an archive"]
     assert prepare.run_prepare(lambda place: None, True, shown.append) == 0
 
 

@@ -306,7 +306,7 @@ def test_a_store_that_lies_about_a_length_is_told(store: Store, parts: pytest.Mo
         return {**found, "size": found["size"] + (-40 if longer else 40)} if found["type"] == "file" else found
 
     parts.setattr(LocalFileSystem, "info", lying)
-    with pytest.raises(StorageError, match=rf"mine://a\.csv has {'more' if longer else 'fewer'} bytes than the \d+ that its store tells"):
+    with pytest.raises(StorageError, match=rf"mine://a\.csv has {'more' if longer else 'fewer'} bytes than the \d+ that its store reports"):
         SFrame.read_csv("mine://a.csv", verbose=False)
 
 

@@ -32,9 +32,9 @@ def test_no_directory_is_told_from_one_without_a_frame(tmp_path: Any) -> None:
 
 def test_a_directory_of_saved_frames_is_none(dataset: Any, tmp_path: Any) -> None:
     dataset("d", [1])
-    refused(tmp_path, "holds saved frames, but is none itself")
+    refused(tmp_path, "contains saved frames, but is not one itself")
     os.remove(tmp_path / "d" / MANIFEST_FILE)
-    refused(tmp_path / "d", "did not come to its end")
+    refused(tmp_path / "d", "saving was interrupted")
 
 
 def test_a_damaged_manifest_is_refused(dataset: Any, tmp_path: Any) -> None:

@@ -84,7 +84,7 @@ def of_command(name: str, place: str) -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", DOORS)
 def test_no_bucket(bucket: Bucket, door: str) -> None:
-    assert "there is no s3://nothing-of-that-name: make it, or check the name" in told(lambda: DOORS[door]("s3://nothing-of-that-name/frame"))
+    assert "there is no s3://nothing-of-that-name: create it, or check the name" in told(lambda: DOORS[door]("s3://nothing-of-that-name/frame"))
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -202,7 +202,7 @@ def test_plans_name_the_place_and_no_credentials(bucket: Bucket) -> None:
     for name in bucket.names():
         content = bucket.files.cat_file(f"{bucket.uri.removeprefix('s3://')}/{name}")
         assert KEY.encode() not in content and SECRET.encode() not in content
-    with pytest.raises(StorageError, match="no version of it names"):
+    with pytest.raises(StorageError, match="that belong to no version of it"):
         graph_from_json(text.replace("segment-00000000-", "segment-00000001-"))
 
 

@@ -124,7 +124,7 @@ def test_exports(store: str) -> None:
     assert list(SFrame.read_json(store + "/e.json")["a"]) == [3, 1, 2]
     assert list(SFrame.read_parquet(store + "/p")["t"]) == ["x", "y", None]
     assert list(SArray(store + "/a.txt", dtype=int)) == [3, 1, 2]
-    with pytest.raises(StorageError, match="do not change places"):
+    with pytest.raises(StorageError, match="cannot be replaced atomically"):
         frame.write_parquet(store + "/p")
     assert [name.rpartition(".")[2] for name in names(store)] == ["txt", "gz", "json", "parquet"]
 

@@ -148,7 +148,7 @@ def test_the_limit_is_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -
 def test_a_file_that_grows_is_not_read_on() -> None:
     assert read_text("/m", io.BytesIO(b"abc"), 3) == b"abc"
     assert read_text("/m", io.BytesIO(b"ab"), 3) == b"ab"
-    with pytest.raises(StorageError, match="changes while it is read"):
+    with pytest.raises(StorageError, match="changed while it was read"):
         read_text("/m", io.BytesIO(b"abcd" * 1_000_000), 3)
 
 

@@ -22,7 +22,7 @@ def test_others_are_refused_and_facts_about_them_are_unknown() -> None:
     sums = pickle.loads(pickle.dumps(SelectedValues.of([0, 1, 2, 3], [0, -1])))
     assert (sums[0], sums[3], sums[-1], len(sums)) == (0, 3, 3, 4) and sums == SelectedValues.of([0, 1, 2, 3], [3, 0])
     for place in (1, 2, -2):
-        with pytest.raises(StorageError, match="was not told"):
+        with pytest.raises(StorageError, match="does not know"):
             sums[place]
     with pytest.raises(IndexError):
         sums[4]

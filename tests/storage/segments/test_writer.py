@@ -105,7 +105,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     assert run_program(code).returncode == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 1
-    with pytest.raises(StorageError, match="did not come to its end"):
+    with pytest.raises(StorageError, match="saving was interrupted"):
         load_manifest(str(tmp_path))
     # A second attempt is not disturbed by what the first one left, and clears it away.
     segment = SegmentWriter(str(tmp_path), 0, [INT])
