@@ -283,7 +283,7 @@ class UserFunctionError(ExecutionError):
 class StateNotSharedError(UserFunctionError):
     """A user's function reads program state that has changed between rows, or that cannot be sent to where the function is called.
 
-    Raised by the engine; the message names the variable or the setting. Let the function make what it needs itself, give it as an argument, or
+    Raised by the engine; the message names the variable or the setting. Let the function create what it needs itself, pass it as an argument, or
     materialise the column before the state is changed.
     """
 
@@ -291,7 +291,7 @@ class StateNotSharedError(UserFunctionError):
 class ConversionError(ExecutionError):
     """A value cannot be converted to the requested type.
 
-    Raised by the engine when it meets the value. The message shows the value and its row, where rows can be counted.
+    Raised by the engine when it reaches the value. The message shows the value and its row, where rows can be counted.
 
     Parameters
     ----------
@@ -325,9 +325,9 @@ class ConversionError(ExecutionError):
 
 
 class DateFormatError(ConversionError):
-    """A text is no date-time of the format that was given.
+    """A text does not match the given date-time format.
 
-    Raised by the engine when it meets the text. The message shows the text, its row, where rows can be counted, and what to do.
+    Raised by the engine when it reaches the text. The message shows the text, its row, where rows can be counted, and what to do.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ class RunTooLongError(ExecutionError):
 
 
 class NarrowTypeError(ExecutionError):
-    """A value of an archive does not fit the type inferred from others of its column.
+    """A value of an archive does not fit the type inferred from other values of its column.
 
     Raised while an archive is converted, which then starts again with a wider type, so users do not see it.
 
@@ -402,7 +402,7 @@ class TooLargeError(ExecutionError, MemoryError):
     """Rows were requested at once that do not fit into memory.
 
     Raised before anything is computed or read where that can be known, otherwise before the rows are brought together.
-    The message says what they would need, what there is, and which ways need less.
+    The message says how much they would need, how much there is, and which alternatives need less.
     """
 
 
@@ -546,7 +546,8 @@ class InexactDecimalWarning(InexactNumberWarning):
 def users_level() -> int:
     """Return the ``stacklevel`` of the user's own line, for warnings."""
     level, frame = 1, sys._getframe(1)
-    # Frames of contextlib stand between ours where one of our context managers is entered. Code without a module name is not ours.
+    # Frames of contextlib stand between those of this package where one of its context managers is entered. Code without a module name is not part of
+    # it.
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (__name__.split(".")[0], "contextlib"):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     return level
@@ -730,15 +731,15 @@ class JsonError(StorageError, RuntimeError):
 
 
 class NoMemoryError(StorageError, MemoryError):
-    """There is no memory for what is read or written; an OSError and a MemoryError. The file need not be damaged."""
+    """There is not enough memory for reading or writing; an OSError and a MemoryError. The file need not be damaged."""
 
 
 class NotOneColumnError(StorageError, RuntimeError):
-    """What is saved is not a single column; an OSError and, as in Turi Create, a RuntimeError."""
+    """The saved data is not a single column; an OSError and, as in Turi Create, a RuntimeError."""
 
 
 class NotSavedError(StorageError, RuntimeError):
-    """A file is no saved frame; an OSError and, as in Turi Create, a RuntimeError."""
+    """A file is not a saved frame; an OSError and, as in Turi Create, a RuntimeError."""
 
 
 class ConcurrentSaveError(StorageError):
@@ -879,7 +880,7 @@ class MemoryReservationError(Exception):
 
 
 class Untranslatable(BaseException):
-    """A function has no translation; the message says why, as what it does. No ``except Exception`` of the function itself catches it."""
+    """A function cannot be translated; the message says what it does that prevents it. An ``except Exception`` in the function does not catch it."""
 
 
 class ResultsTooLongError(Exception):
@@ -908,7 +909,7 @@ class MisfitError(Exception):
 
 
 class ContractBroken(AssertionError):
-    """A function, an aggregate, an operator or a law is not what it declares, or not what is expected of it.
+    """A function, an aggregate, an operator or a law differs from its declarations, or from what is expected of it.
 
     Parameters
     ----------

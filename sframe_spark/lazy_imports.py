@@ -1,4 +1,4 @@
-"""Imports that take place when a name of theirs is first used.
+"""Imports that take place when one of their names is first used.
 
 The modules that the first answer of a process needs import what most programs need later, or never, in a block::
 
@@ -44,7 +44,7 @@ class LazyName:
         self.module, self.name, self.namespace = module, name, namespace
 
     def value(self) -> Any:
-        """Import the module; return what the name stands for, and put it in the place of the stand-in."""
+        """Import the module; return the object of the name, and put it in place of the stand-in."""
         module = importlib.import_module(self.module)
         if self.name in vars(module):
             value = vars(module)[self.name]
@@ -63,7 +63,7 @@ class LazyName:
         return getattr(self.value(), name)
 
     def __instancecheck__(self, instance: object) -> bool:
-        # Of a class of a module that is not imported, there is no instance.
+        # A class of a module that has not been imported cannot have instances.
         return self.module in sys.modules and isinstance(instance, self.value())
 
     def __or__(self, other: Any) -> Any:
@@ -78,7 +78,7 @@ class LazyName:
 
 
 class _NotYetImported:
-    """What an import statement within such a block finds in the place of a module; the statement asks it for names."""
+    """The stand-in for a module that an import statement within such a block finds; the statement gets names from it."""
 
     def __init__(self, module: str, namespace: dict[str, Any]) -> None:
         self.module, self.namespace = module, namespace
@@ -146,7 +146,7 @@ def is_imported(name: Any) -> bool:
 
 
 def value_of(name: Any) -> Any:
-    """Return what a name stands for, of which it is not known whether it is imported.
+    """Return the object of a name, whether it has been imported or not.
 
     Examples
     --------

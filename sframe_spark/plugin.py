@@ -179,7 +179,7 @@ aggregate = aggregate_of
 def node_of(data: SArray | SFrame) -> PlannerNode:
     """Return the plan node of a column or a frame, to which operators can be applied.
 
-    Whoever keeps a node for later keeps a column or a frame of it too. Otherwise, rows that are needed later may not be kept, and functions of users
+    If you keep a node for later, keep a column or a frame of it, too. Otherwise, rows that are needed later may not be kept, and functions of users
     be called again.
 
     Raises

@@ -1,4 +1,4 @@
-"""What versions of pyarrow lack or compute wrongly, and how it is computed there; nothing else in this package asks for pyarrow's version.
+"""Replacements for what older versions of pyarrow lack or compute wrongly; no other module checks pyarrow's version.
 
 ``docs/decisions/052-versions-of-pyarrow.md`` lists the faults. When ``pyproject.toml`` allows only versions without one of them, its guard can go.
 """
@@ -45,7 +45,7 @@ _READS_MISSING_FIXED_LISTS = VERSION >= (26,)
 
 # Before 18 views of strings and bytes are not cast.
 _CASTS_VIEWS = VERSION >= (18,)
-# Before 22 offsets are no time zones.
+# Before version 22 offsets are not valid time zones.
 _KNOWS_OFFSETS = VERSION >= (22,)
 _OFFSET = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")
 # Before 19 there is no class for the extension, and batches are not concatenated at once.
@@ -148,7 +148,7 @@ def _is_none(value: Any) -> bool:
 
 
 def _without_offset(values: Any) -> Any:
-    """Return strings, bytes or bools with their own buffers, if they are a slice of others."""
+    """Return strings, bytes or bools with their own buffers, if they are slices."""
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([_without_offset(chunk) for chunk in values.chunks], values.type)
     if not isinstance(values, pa.Array) or not values.offset:

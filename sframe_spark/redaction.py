@@ -30,7 +30,7 @@ _AFTER_ADDRESS = ".,:;!)]}"
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^:@]*)(?::(?:\d{0,5}|port))?")
 # Schemes in which the part before "@" is the name of a container.
 _WITH_CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
-# jdbc:oracle:thin:scott/tiger@//host and the like, which are no URLs.
+# jdbc:oracle:thin:scott/tiger@//host and the like, which are not URLs.
 _JDBC_USER = re.compile(r"(\bjdbc:(?:[A-Za-z0-9]+:){1,3})[^\s@\"']{0,1000}@", re.IGNORECASE)
 _SECRET_NAME = (
     r"[\w.-]{0,40}(?:passw(?:or)?d|pwd|passphrase|secret|token|signature|credential|(?:account|access|api|private|shared)[_-]?key)[\w.-]{0,40}"

@@ -193,7 +193,7 @@ def of_any_offset(column_type: ColumnType) -> ColumnType:
     return ZONED_DATETIME if column_type.kind == DATETIME_KIND else column_type
 
 
-# Names of types in Python, NumPy, pandas, Polars, Arrow and SQL whose values a column holds as they are.
+# Names of types in Python, NumPy, pandas, Polars, Arrow and SQL whose values a column holds unchanged.
 _KINDS_BY_NAME = {
     name: kind
     for kind, names in {
@@ -208,7 +208,7 @@ _KINDS_BY_NAME = {
     }.items()
     for name in names.split()
 }
-# Names of types that a column does not have, with what it has in their place.
+# Names of types that columns do not have, and what to use instead.
 _ABSENT_TYPES = {
     "object": "columns have one type each: use str, list or dict",
     "category": "use str",

@@ -1,6 +1,6 @@
 """The aggregates that users pass to ``groupby`` and similar methods: those of SFrame, first and last values, and quantiles.
 
-Those of statistics are in a module of their own; the names of both are here.
+Statistical aggregates are defined in their own module; the names of all are here.
 """
 
 from __future__ import annotations
@@ -173,7 +173,8 @@ def AVG(src_column: str) -> AggregateRequest:
 def VAR(src_column: str, ddof: int = 0) -> AggregateRequest:
     """Variance of the values in each group, by default of a whole population; NaN if a group contains NaN or an infinity.
 
-    Without ``ddof`` it is zero for a group with one value or none, as in SFrame. With one it is missing for a group with no more values than that.
+    Without ``ddof`` the result is zero for a group with at most one value, as in SFrame. With ``ddof`` it is missing for a group with at most that
+    many values.
 
     Parameters
     ----------
@@ -228,7 +229,8 @@ def VARIANCE(src_column: str, ddof: int = 0) -> AggregateRequest:
 def STD(src_column: str, ddof: int = 0) -> AggregateRequest:
     """Standard deviation of the values in each group, by default of a whole population; NaN if a group contains NaN or an infinity.
 
-    Without ``ddof`` it is zero for a group with one value or none, as in SFrame. With one it is missing for a group with no more values than that.
+    Without ``ddof`` the result is zero for a group with at most one value, as in SFrame. With ``ddof`` it is missing for a group with at most that
+    many values.
 
     Parameters
     ----------

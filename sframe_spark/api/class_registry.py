@@ -189,6 +189,6 @@ def add_members(owner: type[Any], adopt: Callable[[type[Any]], None]) -> None:
 
     for position, base in enumerate(bases):
         for name in MEMBERS[base.name].split() if isinstance(base, LazyName) else ():
-            # A member that the class itself has comes before that of a mixin.
+            # A member of the class itself takes precedence over that of a mixin.
             if name not in vars(owner):
                 setattr(owner, name, MemberOnFirstUse(owner, name, partial(provide, position)))

@@ -84,7 +84,7 @@ def unquoted_text(value: Any) -> str:
 
 
 def fitting(text: str, width: int) -> str:
-    """Return a string as it is, or if it takes more than ``width`` terminal columns, its beginning and three dots."""
+    """Return a string, or if it takes more than ``width`` terminal columns, its beginning and three dots."""
     return text if display_width(text) <= width else truncated(text, width - 4) + LEFT_OUT
 
 
@@ -185,7 +185,7 @@ def frame_tables(
     if not names:
         return DisplayedRows(table_text([], []), infer_planner_node_length(node), True)
     displayed = list(names[:max_columns])
-    # One row more tells whether these are all rows, where nothing else does.
+    # If nothing else is known, one more row shows whether these are all rows.
     preview_size = max_rows + (infer_planner_node_length(node) is None)
     preview, fixed = preview_rows(columns_of(node, list(range(len(displayed)))), preview_size, displayed)
     rows: list[Sequence[Any]] = list(preview[:max_rows])

@@ -157,7 +157,7 @@ def degrees_of_freedom(ddof: Any) -> int:
     Raises
     ------
     TypeError
-        If it is no int.
+        If it is not an int.
     OverflowError
         If it is negative.
     """

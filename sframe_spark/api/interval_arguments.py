@@ -90,7 +90,7 @@ def _origin(origin: Any, key: ColumnType, column: str, step: IntervalLength, zon
 
 
 def label_bounds(start: Any, stop: Any, key: ColumnType, column: str, grid: Grid) -> LabelBounds:
-    """Return the first and the last label between two keys that a user gives, either of which may be None.
+    """Return the first and the last label between two keys that a user passes, either of which may be None.
 
     Raises
     ------

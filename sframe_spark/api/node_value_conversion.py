@@ -96,7 +96,7 @@ def row_count(node: PlannerNode) -> int:
 
 
 def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objects: bool = False) -> Chunk:
-    """Return the rows from ``start`` to ``stop`` in memory; no more is computed than these rows need.
+    """Return the rows from ``start`` to ``stop`` in memory; nothing beyond these rows is computed.
 
     Raises
     ------

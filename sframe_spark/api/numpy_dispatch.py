@@ -1,8 +1,8 @@
-"""NumPy's functions of columns and frames: the functions that have a lazy form, and arrays for all others.
+"""NumPy's functions of columns and frames: some have a lazy form, and for the others arrays are used.
 
 ``np.log(column)`` asks the column for the function (``__array_ufunc__``, ``__array_function__``). A function of the tables here is a lazy column, or
 an aggregate that the engine computes. Any other gets arrays, as if :func:`numpy.asarray` had been called for each column; so does one that is given
-an array beside a column, or ``out=`` and other options. Its result is NumPy's, as it would be without the protocol.
+an array together with a column, or ``out=`` and other options. Its result is NumPy's, as it would be without the protocol.
 
 Source: https://numpy.org/doc/stable/user/basics.dispatch.html
 """
@@ -95,7 +95,7 @@ def _is_int(value: Any) -> bool:
 
 
 def _with_arrays(values: Any) -> Any:
-    """Return arguments with arrays in the place of columns and frames, also in lists, tuples and dicts."""
+    """Return arguments with arrays in place of columns and frames, also in lists, tuples and dicts."""
     if isinstance(values, (ClassRegistry.array, ClassRegistry.frame)):
         return np.asarray(values)
     if isinstance(values, dict):
@@ -105,7 +105,7 @@ def _with_arrays(values: Any) -> Any:
     return values
 
 
-# Functions that are no ufuncs.
+# Functions that are not ufuncs.
 
 
 def call_of_function(function: Any, types: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The functions and aggregates of plug-ins under their public names: in a namespace of each package, and beside the built-in aggregates."""
+"""The functions and aggregates of plug-ins under their public names: in a namespace for each package, and next to the built-in aggregates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PublicFunction = TypeVar("PublicFunction", bound=Callable[..., Any])
 def public_function(function: PublicFunction) -> PublicFunction:
     """Decorator of a function of a package, which puts it into the package's namespace in :mod:`sframe_spark.functions`.
 
-    Whoever imports it from its own module gets the same function. A scalar function that has no public function of its name is in the namespace as
+    Importing it from its own module gives the same function. A scalar function that has no public function of its name is in the namespace as
     a function of columns and values.
 
     Raises
@@ -49,7 +49,7 @@ def public_function(function: PublicFunction) -> PublicFunction:
 
 
 def public_aggregate(function: PublicFunction) -> PublicFunction:
-    """Decorator of a function that returns a request for an aggregate, which puts it beside the built-in ones in :mod:`sframe_spark.aggregate`.
+    """Decorator of a function that returns a request for an aggregate, which puts it next to the built-in ones in :mod:`sframe_spark.aggregate`.
 
     An aggregate that has no public function is there under its own name in capitals, as a function of names of columns.
 
@@ -90,7 +90,7 @@ class PluginNamespace(ModuleType):
         return sorted({*super().__dir__(), *self.__all__})
 
     def __getattr__(self, name: str) -> Any:
-        # Pytest and others ask each object for names of their own.
+        # Pytest and other tools look up special names on every object.
         if name.startswith("_"):
             raise AttributeError(f"{self.__name__} has no {name!r}")
         members = self._members()

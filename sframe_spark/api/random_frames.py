@@ -31,7 +31,7 @@ class Draws:
     seed
         The user's seed, a 64-bit integer.
     column
-        Index of the column; each column has a random stream of its own.
+        Index of the column; each column has its own random stream.
     start, stop
         The range of row indices, without ``stop``.
     """

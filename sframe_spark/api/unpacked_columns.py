@@ -122,7 +122,7 @@ def types_of_keys(node: PlannerNode, requested: Sequence[Any] | None = None) -> 
 
 
 def _sort_key(key: Any) -> tuple[str, Any]:
-    """Return what a dict key is sorted by: numbers first, by value; others by class, strings and date-times by value, the rest by ``repr``."""
+    """Return the sort key of a dict key: numbers first, by value; other keys by class, strings and date-times by value, the rest by ``repr``."""
     if isinstance(key, (int, float)):
         return "", key
     return (type(key).__name__, key) if isinstance(key, (str, datetime.datetime)) else (type(key).__name__, repr(key))

@@ -215,7 +215,7 @@ def applied(node: PlannerNode, python: PythonFunction, first: Sequence[Any], row
     except Untranslatable as error:
         bound.record_state(bool(first))
         return with_first_results(LambdaTransform(attrs.evolve(python, why_called=str(error))).make_planner_node(node), first)
-    # The expression has the values that the function has captured as they are now, and so has the function where it is called.
+    # The expression uses the current values of the captured variables, and so does the function where it is called.
     bound.record_state(True)
     return apply_translated(node, function)
 

@@ -1,4 +1,4 @@
-"""Refuses to compare date-times that have an offset from UTC with date-times that have none."""
+"""Refuses to compare date-times with and without an offset from UTC."""
 
 from __future__ import annotations
 

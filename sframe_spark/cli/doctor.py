@@ -94,7 +94,7 @@ def check_module(name: str, minimum: tuple[int, ...]) -> Diagnosis:
 
 
 def check_pictures() -> Diagnosis:
-    """Return the result of looking for the package that draws pictures; everything else works without it."""
+    """Check whether the package that draws pictures is installed; everything else works without it."""
     try:
         module = importlib.import_module(PICTURE_MODULE)
     except ImportError as error:
@@ -103,7 +103,7 @@ def check_pictures() -> Diagnosis:
 
 
 def check_java() -> Diagnosis:
-    """Return the result of looking for a Java runtime, in the same way as a session does."""
+    """Search for a Java runtime, in the same way as a session does."""
     search = search_java()
     if search.runtime is not None:
         return Diagnosis("java", f"{search.runtime.version} from {search.runtime.origin}")
@@ -159,7 +159,7 @@ def check_spark() -> Diagnosis:
     except SFrameError as error:
         return Diagnosis("spark", str(error).splitlines()[0], "see the lines above")
     except Exception as error:
-        # This command reports whatever goes wrong inside Spark.
+        # This command reports every failure inside Spark.
         return Diagnosis("spark", f"{type(error).__name__}: {error}", "correct what the message names; `java -version` must work")
     if total != 499_500:
         return Diagnosis("spark", f"a sum came out as {total}", "reinstall: python -m pip install --force-reinstall pyspark")
@@ -194,7 +194,7 @@ def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterat
 
 
 def run_doctor(show: Callable[[str], None], cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> int:
-    """Show the result of each check as it comes; return 1 if anything is wrong, otherwise 0."""
+    """Show the result of each check when it is ready; return 1 if anything is wrong, otherwise 0."""
     wrong = 0
     for finding in findings() if cluster is None else findings(cluster):
         show(str(finding))

@@ -111,7 +111,7 @@ _LISTS_OF_PYTHON_2 = ("filter", "map", "zip")
 _LISTS_OF_DICTS = ("items", "keys", "values")
 _ITERTOOLS = {"izip": "zip", "imap": "map", "ifilter": "filter", "izip_longest": "zip_longest"}
 _ABSTRACT_CLASSES = ("Callable", "Hashable", "Iterable", "Iterator", "Mapping", "MutableMapping", "MutableSequence", "Sequence", "Set", "Sized")
-# A pattern of Python 2, what it becomes so that the rest of the program can be read, and what to write.
+# A pattern of Python 2, its replacement so that the rest of the program can be parsed, and what to write instead.
 _PYTHON_2_SYNTAX = (
     (re.compile(r"\bexcept\s+([\w.]+|\([\w., ]+\))\s*,\s*(\w+)\s*:"), r"except \1 as \2:", "write except ... as name:"),
     (re.compile(r"\braise\s+([\w.]+)\s*,\s*(.+)$"), r"raise \1(\2)", "write raise Error(message)"),
@@ -127,16 +127,16 @@ _MAX_REPAIRS = 200
 
 @attrs.frozen(order=True)
 class ChangeToMake:
-    """What must change in a line.
+    """A change to make in a line.
 
     Parameters
     ----------
     line
         The number of the line, from 1.
     what
-        What is there.
+        The present code.
     advice
-        What to write, or to use, in its place.
+        What to write or use instead.
     """
 
     line: int
@@ -145,7 +145,7 @@ class ChangeToMake:
 
 
 def run_port(paths: Sequence[str], show: Callable[[str], None]) -> int:
-    """Show a line for each thing that must change in programs, and how many there are.
+    """Print a line for each change to make in programs, and the number of changes.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _parts_of(path: str) -> list[tuple[str, str]]:
         if cell.get("cell_type") == "code":
             source = cell.get("source", cell.get("input", []))
             lines = "".join(source).split("\n")
-            # Commands of IPython are no Python.
+            # Commands of IPython are not Python.
             parts.append((f"cell {number} line ", "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in lines)))
     return parts
 
@@ -439,7 +439,7 @@ class _ProgramVisitor(ast.NodeVisitor):
             if tuple(names[:length]) in _OLD_NAMES:
                 self.add(node, written, _OLD_NAMES[tuple(names[:length])])
                 return True
-        # A model may stand in a module of others, such as classifier.random_forest_classifier: the inner name says which it is.
+        # A model may be in a module of several, such as classifier.random_forest_classifier: the inner name is that of the model.
         model = next((name for name in reversed(names) if name in MODEL_HINTS), None)
         if model is not None:
             self.add(node, written, MODEL_HINTS[model])

@@ -21,7 +21,7 @@ def run_verify(paths: Sequence[str], show: Callable[[str], None]) -> int:
     Parameters
     ----------
     paths
-        Paths or URIs of saved frames or columns, of which the newest version is read.
+        Paths or URIs of saved frames or columns; the newest version of each is read.
     show
         Called with each line.
     """

@@ -138,7 +138,7 @@ def open_address(address: str, title: str, is_secret: bool = False) -> None:
     address
         URL of the page.
     title
-        What to call the page in the message, if there is no browser.
+        The name of the page in the message that is printed if there is no browser.
     is_secret
         Whether other users must not see the address. They can see the command that starts the browser, so it gets a private file that redirects.
     """

@@ -217,7 +217,7 @@ def widget_of_rows(pages: RowPages) -> Any:
 
 
 def _failure(error: Exception) -> str:
-    """Return the message of an error that the rows raise, as HTML; of others than this package's only the class."""
+    """Return the message of an error that the rows raise, as HTML; for errors of other packages only the class."""
     message = str(error) if isinstance(error, SFrameError) else f"The rows could not be read ({type(error).__name__})."
     return f"<p>{html.escape(visible(message, lines=True))}</p>"
 
@@ -252,7 +252,7 @@ def explore(node: PlannerNode, names: Sequence[str], title: str) -> None:
         if importlib.util.find_spec("anywidget") is not None:
             materialize(node)
             widget = widget_of_rows(RowPages(node, tuple(names), title))
-            # Where there is no kernel, as in a notebook that was saved, the first page is left.
+            # Without a kernel, as in a saved notebook, only the first page remains.
             page_text = f'<style>{_STYLE}</style><div class="sf-rows">{rows_table(node, names, 0, min(PAGE_ROWS, row_count(node)))}</div>'
             shown, metadata = widget._repr_mimebundle_()
             display({**shown, "text/html": page_text}, metadata=metadata, raw=True)

@@ -75,7 +75,7 @@ class Scale:
 
     def axis(self, field: str, up: bool = False, **more: Any) -> dict[str, Any]:
         """Return the Vega-Lite channel for a field on this axis; ``up`` means a vertical axis, ``more`` are further properties."""
-        # A UTC scale displays times as they are stored, without converting them to local time.
+        # A UTC scale displays stored times without converting them to local time.
         scale: dict[str, Any] = {"type": "utc"} if self.channel_type == "temporal" else {"zero": False}
         axis = {"tickCount": TICKS_UP if up else TICKS, "labelFlush": False, **self._labels()}
         properties = {"scale": {**scale, **more.pop("scale", {})}, "axis": {**axis, **more.pop("axis", {})}}

@@ -1,4 +1,4 @@
-"""Functions over columns that programs for Turi Create use beside its models: texts, evaluation, splits of data.
+"""Functions over columns that programs for Turi Create use in addition to its models: texts, evaluation, splits of data.
 
 Examples
 --------

@@ -24,7 +24,7 @@ __all__ = ["KFold", "shuffle"]
 
 
 def shuffle(sf: SFrame, random_seed: int | None = None) -> SFrame:
-    """Return the rows in random order; the same one for one ``random_seed``, 0 if there is none.
+    """Return the rows in a random order that depends only on ``random_seed``; None means 0.
 
     Raises
     ------

@@ -1,6 +1,7 @@
 """How well predictions agree with targets: accuracy, confusion matrices, precision and recall, ROC curves, errors.
 
-Targets and predictions are columns of one length, aligned by position. What reaches the driver is a row for each pair of classes, or for each of
+Targets and predictions are columns of the same length, aligned by position. Only one row for each pair of classes reaches the driver, or one for each
+of
 a thousand thresholds.
 
 Examples
@@ -44,7 +45,7 @@ def accuracy(targets: SArray, predictions: SArray, average: str | None = "micro"
     Parameters
     ----------
     targets, predictions
-        Classes: both columns of ints, or both of texts. A missing value is a class of its own.
+        Classes: both columns of ints, or both of texts. Missing values form a separate class.
     average
         ``"micro"``: the share of all rows. ``"macro"``: the mean over classes of the share of rows whose target and prediction both are of the class,
         or both are not. None: a dict with the precision of each class, as in Turi Create. For two classes it is the share of all rows in each case.
@@ -52,7 +53,7 @@ def accuracy(targets: SArray, predictions: SArray, average: str | None = "micro"
     Raises
     ------
     RuntimeError
-        If a column is no SArray, their lengths differ, or ``average`` is unknown.
+        If a column is not an SArray, their lengths differ, or ``average`` is unknown.
     TypeError
         If the columns are of different types, or neither of ints nor of texts.
 
@@ -223,7 +224,7 @@ def rmse(targets: SArray, predictions: SArray) -> float:
     Raises
     ------
     RuntimeError
-        If a column is no SArray, or not of numbers, or their lengths differ.
+        If a column is not an SArray of numbers, or their lengths differ.
 
     Examples
     --------
@@ -275,7 +276,8 @@ def log_loss(targets: SArray, predictions: SArray, index_map: Mapping[Any, int] 
     Raises
     ------
     RuntimeError
-        If a column is no SArray, their lengths differ, a probability is missing or not from 0 to 1, or the numbers of classes and of probabilities
+        If a column is not an SArray, their lengths differ, a probability is missing or not from 0 to 1, or the numbers of classes and of
+        probabilities
         differ.
     TypeError
         If the columns have other types.
@@ -308,12 +310,12 @@ def roc_curve(targets: SArray, predictions: SArray, average: None = None, index_
     targets, predictions, index_map
         As in :func:`log_loss`. Probabilities are rounded down to thousandths, and 1 to 0.999.
     average
-        None, which is all that there is.
+        Must be None.
 
     Returns
     -------
     SFrame
-        The columns ``threshold``, ``fpr``, ``tpr``, and the numbers ``p`` and ``n`` of positive and negative rows. Of more than two classes, one
+        The columns ``threshold``, ``fpr``, ``tpr``, and the numbers ``p`` and ``n`` of positive and negative rows. For more than two classes, one
         curve for each class against all others, and the column ``class``.
 
     Raises

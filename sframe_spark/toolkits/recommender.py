@@ -1,4 +1,4 @@
-"""What of recommenders works on data alone; the models are in pyspark.ml.
+"""The functions of recommenders that work on data alone; the models are in pyspark.ml.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""Splits of data about users and items, and how well recommendations meet what users chose."""
+"""Splits of data about users and items, and how well recommendations match the users' choices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def random_split_by_user(
     item_test_proportion: float = 0.2,
     random_seed: int = 0,
 ) -> tuple[SFrame, SFrame]:
-    """Return two frames: the second has some rows of some users, chosen at random, to test with, and the first all others, in order.
+    """Return two frames: the second has some rows of some users, chosen at random, for tests, and the first all other rows, in order.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def precision_recall_by_user(observed_user_items: SFrame, recommendations: SFram
     recommendations
         The columns ``user_id`` and ``item_id``, or else the first two columns, and ``rank``, from 1.
     cutoffs
-        How many recommendations are looked at.
+        How many recommendations to consider.
 
     Returns
     -------

@@ -144,7 +144,7 @@ def tf_idf(text: SArray) -> SArray:
     Parameters
     ----------
     text
-        As in :func:`count_words`. Texts are split at white space, and letters of ASCII become lower case; lists and dicts are taken as they are.
+        As in :func:`count_words`. Texts are split at white space, and letters of ASCII become lower case; lists and dicts are used unchanged.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def drop_words(
 ) -> SArray:
     """Return the documents without stop words, and without words that occur less than ``threshold`` times in all of them.
 
-    Texts are the words that stay, with a space between. Items of lists and keys of dicts stay or go as they are; missing documents stay missing.
+    Texts become the remaining words, separated by spaces. Items of lists and keys of dicts are kept or dropped whole; missing documents stay missing.
 
     Parameters
     ----------
@@ -320,9 +320,9 @@ def random_split(dataset: SArray, prob: float = 0.5, seed: int = 0) -> tuple[SAr
     Parameters
     ----------
     dataset
-        Dicts from words to how often they occur. Of a count with a fraction only whole occurrences are divided.
+        Dicts from words to how often they occur. If a count has a fraction, only whole occurrences are divided.
     prob
-        The probability with which an occurrence goes to the second column.
+        The probability that an occurrence is assigned to the second column.
     seed
         Other seeds give other divisions.
 

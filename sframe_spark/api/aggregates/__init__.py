@@ -1,1 +1,1 @@
-"""What :mod:`sframe_spark.api.aggregate` is made of: requests of aggregates, and the aggregates of statistics."""
+"""The parts of :mod:`sframe_spark.api.aggregate`: requests for aggregates, and statistical aggregates."""

@@ -75,7 +75,7 @@ def expand_requests(operations: Sequence[Any], columns: Sequence[str] = ()) -> l
     Raises
     ------
     TypeError
-        If an operation is none of these.
+        If an operation has another form.
     RuntimeError
         If two operations in dicts have the same output name.
 

@@ -187,7 +187,7 @@ def ZSCORE(src_column: str, ddof: int = 0, include_current: bool = True) -> Aggr
     """How many standard deviations the value in the last row of each group is from the mean of its values.
 
     In :meth:`SFrame.running` and windows that end at a row this is the z-score of that row. It is missing if the value in the last row is missing,
-    or if there are no more values than ``ddof``; NaN with an infinity or NaN, or if nothing deviates.
+    or if there are at most ``ddof`` values; NaN with an infinity or NaN, or if all values are equal.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def ZSCORE(src_column: str, ddof: int = 0, include_current: bool = True) -> Aggr
 def COVARIANCE(first_column: str, second_column: str, ddof: int = 0) -> AggregateRequest:
     """Covariance of two columns in each group, over the rows in which both have a value.
 
-    It is missing with no more such rows than ``ddof``, or none, and NaN with an infinity or NaN in one.
+    It is missing without such rows or with at most ``ddof`` of them, and NaN if one contains an infinity or NaN.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def WEIGHTED_MEAN(src_column: str, weights: str) -> AggregateRequest:
 def WEIGHTED_COVARIANCE(first_column: str, second_column: str, weights: str, ddof: int = 0) -> AggregateRequest:
     """Covariance of two columns in each group with weights, over the rows in which all three have a value; of a column and itself, its variance.
 
-    It is missing with no more such rows than ``ddof``, or none, and NaN with an infinity or NaN.
+    It is missing without such rows or with at most ``ddof`` of them, and NaN with an infinity or NaN.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def LINEAR_REGRESSION(y: str, xs: Any, weights: str | None = None) -> AggregateR
     Keys are ``intercept``, ``intercept_error``, ``intercept_t``; for each of ``xs``, say ``size``, ``coefficient_size``, ``error_size`` and
     ``t_size``; ``r2``, the share of the variance that is explained, and ``count``, the number of rows. Errors are standard errors, and NaN if there
     are no more rows than coefficients; with fewer rows the dict is missing. All are NaN with an infinity or NaN, or if one of ``xs`` follows from the
-    others. Residuals below ``2**-46`` of the deviations count as none. ``unpack`` makes columns of a dict.
+    others. Residuals below ``2**-46`` of the deviations count as zero. ``unpack`` makes columns of a dict.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def LINEAR_REGRESSION(y: str, xs: Any, weights: str | None = None) -> AggregateR
     Raises
     ------
     ValueError
-        If there are none of ``xs``, one of them is there twice, or there are more than 49.
+        If ``xs`` is empty, contains a name twice, or has more than 49 names.
 
     Examples
     --------

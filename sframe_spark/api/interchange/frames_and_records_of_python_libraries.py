@@ -18,7 +18,7 @@ _TABLES: Mapping[str, Callable[[Any], Any]] = {
     "datatable": lambda data: data.to_arrow(),
     "modin": lambda data: data._to_pandas(),
     "vaex": lambda data: data.to_arrow_table(),
-    # Dimensions that have no coordinates are numbered, as a column of their own.
+    # Dimensions without coordinates are numbered, in a separate column.
     "xarray": lambda data: (data.to_dataframe(name=data.name or "X1") if hasattr(data, "dtype") else data.to_dataframe()).reset_index(),
 }
 # What may follow for a frame of a library that is not known here.
@@ -85,7 +85,7 @@ def fields_of(record_class: type) -> tuple[str, ...] | None:
 
 
 def columns_of_records(records: Sequence[Any]) -> dict[str, list[Any]] | None:
-    """Return a list of records as columns, one for each field; None if the first item is no record. Records within records are dicts.
+    """Return a list of records as columns, one for each field; None if the first item is not a record. Records within records are dicts.
 
     A missing record (None) has missing values.
 

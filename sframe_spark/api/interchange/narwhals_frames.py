@@ -76,7 +76,7 @@ def _lazy_class() -> Any:
 
 
 class Delegate:
-    """An object that calls one of narwhals' for Arrow data, and wraps what comes back."""
+    """An object that delegates to narwhals' object for Arrow data, and wraps the results."""
 
     def __init__(self, held: Any) -> None:
         self._held = held
@@ -90,7 +90,7 @@ class Delegate:
             # What Python asks for itself, as pickle does before there are attributes.
             raise AttributeError(name)
         if hasattr(type(self), name):
-            # A property of the class has raised an AttributeError: raise it again, as Arrow's member of that name is no answer.
+            # A property of the class has raised an AttributeError: raise it again, as Arrow's member of that name is not a substitute.
             return object.__getattribute__(self, name)
         value = getattr(self._target, name)
         return _calling(value) if callable(value) else wrapped(value)
@@ -125,7 +125,7 @@ def _unwrapped_list(value: Any) -> Any:
 
 
 def wrapped(value: Any) -> Any:
-    """Return a delegate for an object of narwhals' for Arrow data, also in lists, tuples, dicts and iterators; other values as they are."""
+    """Return a delegate for an object of narwhals' for Arrow data, also in lists, tuples, dicts and iterators; return other values unchanged."""
     classes = arrow_classes()
     if isinstance(value, classes.frame):
         return FrameForNarwhals(arrow=value)
@@ -151,7 +151,7 @@ def _has(values: Any, kinds: tuple[Any, ...]) -> bool:
 
 def __narwhals_namespace__(version: Any) -> NamespaceForNarwhals:
     """Return the namespace for a version of narwhals' API. By this function, this module is what narwhals calls the native namespace of a frame."""
-    # Who has imported no more than this module gets the classes SFrame and SArray now: the package imports them when they are read.
+    # If only this module was imported, the classes SFrame and SArray are imported now: the package imports them when they are accessed.
     assert sys.modules["sframe_spark"].SFrame is ClassRegistry.frame
     return NamespaceForNarwhals(arrow_classes().namespace(version=version))
 
@@ -318,7 +318,7 @@ class FrameForNarwhals(Delegate):
         Raises
         ------
         TypeError
-            If the name is no string; an SFrame has other meanings for it.
+            If the name is not a string; an SFrame gives other keys other meanings.
         """
         if not isinstance(name, str):
             raise TypeError(f"Expected str, got: {type(name)}")

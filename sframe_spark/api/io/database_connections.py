@@ -1,4 +1,4 @@
-"""Connections of libraries that follow Python's DB-API: what they are, their cursors, and transactions in which all rows are written or none."""
+"""Connections of DB-API libraries: how to recognise them, their cursors, and transactions in which either all rows are written or none."""
 
 from __future__ import annotations
 

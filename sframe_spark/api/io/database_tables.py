@@ -52,7 +52,7 @@ class TableRequest:
         SchemaError
             If the name is not a string, or a column holds lists, arrays or dicts.
         InvalidArgumentError
-            If ``if_exists`` is none of the known words.
+            If ``if_exists`` is not one of the known words.
         """
         if not isinstance(self.table, str) or not self.table:
             raise SchemaError(f"table_name must be the name of a table, not {self.table!r:.60}")
@@ -62,7 +62,7 @@ class TableRequest:
 
 @attrs.frozen
 class Dialect:
-    """What is particular to one database.
+    """The particularities of one database.
 
     Parameters
     ----------

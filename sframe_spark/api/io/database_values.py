@@ -46,7 +46,7 @@ class QueryRequest:
     rows_at_once: Any
 
     def require_valid(self) -> None:
-        """Raise an error if a number of rows is none.
+        """Raise an error if the given number of rows is not an int above zero.
 
         Raises
         ------
@@ -72,7 +72,7 @@ def column_names(names: Iterable[Any]) -> list[str]:
 
 
 def no_rows_error(statement: Any) -> InvalidArgumentError:
-    """Return the error for a statement that is no query."""
+    """Return the error for a statement that is not a query."""
     return InvalidArgumentError(f"the statement {visible(brief(statement))} returns no rows: from_sql() takes a query")
 
 
@@ -126,7 +126,7 @@ def node_of_rows(
     request
         The query.
     module
-        The DB-API module, whose type objects tell the types of columns without a value in the first rows; None if it is not known.
+        The DB-API module, whose type objects give the types of columns without a value in the first rows; None if it is unknown.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def _type_of_code(module: ModuleType | None, code: Any = None) -> ColumnType | N
 
 
 def _scale(column: Sequence[Any], value: decimal.Decimal | None) -> int | None:
-    """Return how many digits a column of a cursor's description has after the point; None if the library does not tell it.
+    """Return how many digits a column of a cursor's description has after the point; None if the library does not report it.
 
     In databases that write all decimals of a column with as many digits after the point, ``value``, one of them, tells it too.
     """
@@ -282,7 +282,7 @@ def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: Roun
 
 
 def node_of_arrow(batches: Iterable[pa.RecordBatch], schema: pa.Schema, request: QueryRequest) -> tuple[PlannerNode, list[str]]:
-    """Return Arrow batches as a source, and the column names; types are those of the schema, unless the user requests others.
+    """Return Arrow batches as a source, and the column names; types are those of the schema, unless the user requests other types.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def is_numeric_of_postgresql(data_type: pa.DataType) -> bool:
 
 
 def _scale_in_postgresql(field: pa.Field) -> int | None:
-    """Return the scale that PostgreSQL stores beside a NUMERIC's precision in its modifier; None if the column has none."""
+    """Return the scale that PostgreSQL stores together with the precision of a NUMERIC in its modifier; None if the column has none."""
     modifier = (field.metadata or {}).get(b"POSTGRESQL:typmod", b"-1")
     return (int(modifier) - 4) & 0xFFFF if modifier.isdigit() and int(modifier) >= 4 else None
 

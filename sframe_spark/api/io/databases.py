@@ -78,7 +78,7 @@ def _all_batches(fetch: Callable[[], Any], fetched: Sequence[Any], names: Sequen
 
 
 def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, request: TableRequest) -> None:
-    """Insert all rows into a table in one transaction, even if the connection is in autocommit mode; the table is made if there is none.
+    """Insert all rows into a table in one transaction, even if the connection is in autocommit mode; a missing table is created.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, request: Table
 
 
 def _adapts_datetimes_itself(library: ModuleType) -> bool:
-    """Return whether sqlite3 would make texts of date-times by an adapter of its own, deprecated since Python 3.12; not one of the user's."""
+    """Return whether sqlite3 would convert date-times to texts by its own adapter, deprecated since Python 3.12, and not by one of the user."""
     if dialect_of(library) is not SQLITE:
         return False
     adapter = getattr(library, "adapters", {}).get((datetime.datetime, getattr(library, "PrepareProtocol", None)))
@@ -130,7 +130,7 @@ def _adapts_datetimes_itself(library: ModuleType) -> bool:
 def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnType], table: Sequence[str], specifiers: bool, exact_names: bool) -> str:
     """Return the INSERT statement, with quoted names and a placeholder for each value; ``table`` has the parts of its name."""
     style = library.paramstyle
-    # Of this library, a percent sign in a name is no placeholder.
+    # In this library, a percent sign in a name is not a placeholder.
     style_of_names = "qmark" if library.__name__ == "mysql.connector" else style
     marks = [MARKS[style].format(number) for number in range(1, len(names) + 1)]
     if specifiers and style in ("format", "pyformat"):

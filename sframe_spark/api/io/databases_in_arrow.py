@@ -85,7 +85,7 @@ def insert_into_duckdb(node: PlannerNode, names: Sequence[str], conn: Any, table
 
 # ADBC
 
-# The places of a table, from its name leftwards, and the attributes of connections that tell the one in use.
+# The qualifiers of a table, from its name leftwards, and the attributes of connections with the one in use.
 _PLACES = {"db_schema_name": "adbc_current_db_schema", "catalog_name": "adbc_current_catalog"}
 
 
@@ -111,7 +111,7 @@ def read_adbc(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list[str]]
 
 
 def write_adbc(node: PlannerNode, names: Sequence[str], conn: Any, request: TableRequest) -> None:
-    """Insert all rows into a table, which is made if there is none, in one transaction.
+    """Insert all rows into a table, which is created if necessary, in one transaction.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def write_adbc(node: PlannerNode, names: Sequence[str], conn: Any, request: Tabl
 
 
 def _place_in_postgresql(conn: Any, cursor: Any, name: str) -> dict[str, str]:
-    """Return the schema in which PostgreSQL finds a table, as ADBC looks in the first one only; nothing if there is no such table, or database.
+    """Return the schema in which PostgreSQL finds a table, as ADBC searches only the first one; nothing if it does not find the table.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def _for_column(values: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.C
 
 
 def _columns_in_adbc(conn: Any, name: str, places: Mapping[str, str]) -> list[str] | None:
-    """Return the columns of a table; None if there is no such table. (PostgreSQL ends the transaction where the schema of no table is asked for.)"""
+    """Return the columns of a table; None if there is no such table. (PostgreSQL aborts a transaction that asks for a missing table.)"""
     schema, catalog = (places.get(key, _current(conn, attribute)) for key, attribute in _PLACES.items())
     found = conn.adbc_get_objects(depth="columns", catalog_filter=catalog, db_schema_filter=schema, table_name_filter=name).read_all().to_pylist()
     for group in found:
@@ -212,7 +212,7 @@ def _columns_in_adbc(conn: Any, name: str, places: Mapping[str, str]) -> list[st
 
 
 def _current(conn: Any, attribute: str) -> str | None:
-    """Return the schema or catalog in use; None if the driver does not tell it."""
+    """Return the schema or catalog in use; None if the driver does not report it."""
     with contextlib.suppress(Exception):
         return getattr(conn, attribute) or None
     return None

@@ -87,7 +87,7 @@ def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
 
 
 def write_jdbc(node: PlannerNode, names: Sequence[str], url: Any, table: Any, mode: Any, properties: Any) -> None:
-    """Write all rows into a table, with several parallel tasks, each in a transaction of its own.
+    """Write all rows into a table, with several parallel tasks, each in its own transaction.
 
     Raises
     ------

@@ -28,7 +28,7 @@ def is_open_to_write(target: Any) -> bool:
 
 @contextmanager
 def path_to_write(target: Any, ending: str) -> Iterator[Any]:
-    """Yield the path to write to: a path as it is, and for an open file that of a temporary file, which is copied to it at the end of the block.
+    """Yield the path to write to: the given path, or for an open file that of a temporary file, which is copied to it at the end of the block.
 
     An open file gets all rows or none of them, stays open, and gets text if it is one for text.
 

@@ -1,4 +1,4 @@
-"""Saves frames and columns, loads them again, makes checkpoints, merges short files, and tells what is saved at a path.
+"""Saves frames and columns, loads them again, makes checkpoints, merges short files, and determines what is saved at a path.
 
 A saved frame may refer to columns of other saved frames. Archives of Turi Create are loaded, too.
 """
@@ -74,7 +74,7 @@ def load_archive(
     if location is None:
         return None
     if handle is not None:
-        # All files of a remote archive are downloaded; it may not refer to others.
+        # All files of a remote archive are downloaded; it may not refer to files elsewhere.
         directories = []
     archive: tuple[PlannerNode, list[str]] = optional_part(ARCHIVE_SOURCE).load_archive(location, directories, encoding_errors, verify, handle)
     return archive

@@ -101,7 +101,7 @@ def _may_stream(connection: Any, statement: Any) -> bool:
 
 
 def write_sqlalchemy(node: PlannerNode, names: Sequence[str], conn: Any, request: TableRequest) -> None:
-    """Insert all rows into a table, which is made if there is none; in one transaction, or a savepoint of the one that is open.
+    """Insert all rows into a table, which is created if necessary, in one transaction, or in a savepoint of the open one.
 
     Raises
     ------

@@ -121,7 +121,7 @@ def load_sarray(
     Parameters
     ----------
     filename
-        Path of the saved column, of a ``.sidx`` file of Turi Create (of which the first column is loaded), or of text files.
+        Path of the saved column, of a ``.sidx`` file of Turi Create (its first column is loaded), or of text files.
     verify, references, encoding_errors, version
         As for :func:`sframe_spark.load_sframe`.
 

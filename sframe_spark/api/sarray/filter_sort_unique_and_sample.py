@@ -131,7 +131,7 @@ class Selection(Cleaning):
         Parameters
         ----------
         topk
-            Number of rows to mark. Of equal values, only as many are marked as needed.
+            Number of rows to mark. If values are equal, only as many are marked as needed.
         reverse
             Whether to mark the rows with the smallest values instead.
 

@@ -23,7 +23,7 @@ from sframe_spark.values.plain_values import is_number, one_value, plain, plain_
 
 # A number larger than the count of items in any value.
 MAX_ITEMS = 2**40
-# Name of the column while it is in a frame with no others.
+# Name of the column while it is the only one of a frame.
 _ALONE = "SArray"
 
 

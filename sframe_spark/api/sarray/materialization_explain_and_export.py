@@ -178,7 +178,7 @@ class ColumnMaterialization:
 
     @property
     def __array__(self) -> Callable[..., np.ndarray]:
-        """A function that returns all values as a one-dimensional array of numbers, texts or date-times: what ``numpy.asarray`` and others call.
+        """A function that returns all values as a one-dimensional array of numbers, texts or date-times: called by ``numpy.asarray`` and others.
 
         Missing numbers are NaN, and missing date-times NaT. The result of a comparison becomes an array of Booleans, so that it selects rows of other
         arrays; a missing one selects no row. For lists, dicts, arrays, and date-times with an offset there is no such function: numpy and pandas then

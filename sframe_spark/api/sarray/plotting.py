@@ -22,7 +22,8 @@ class ColumnPlotting:
     def plot(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> Plot:
         """Return a chart of the distribution of all values: a histogram of numbers or date-times, or bars for strings.
 
-        Missing values, NaN and infinite numbers are counted next to the chart. The twelve most frequent strings have a bar each; all others have one
+        Missing values, NaN and infinite numbers are counted next to the chart. The twelve most frequent strings have a bar each; all other strings
+        share one
         bar.
 
         Parameters

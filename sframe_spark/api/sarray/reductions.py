@@ -438,7 +438,7 @@ class Reductions:
         Raises
         ------
         TypeError
-            If ``other`` is no column.
+            If ``other`` is not a column.
         RuntimeError
             If the values are not numbers, or the columns have different lengths.
 
@@ -456,12 +456,12 @@ class Reductions:
         Parameters
         ----------
         lag
-            The number of rows. Of times at equal distances it is a duration.
+            The number of rows. For evenly spaced times it corresponds to a duration.
 
         Raises
         ------
         TypeError
-            If ``lag`` is no int.
+            If ``lag`` is not an int.
         RuntimeError
             If the values are not numbers.
 
@@ -478,7 +478,7 @@ class Reductions:
         return self.correlation(make_array(shift_rows(self._node, int(lag))))
 
     def covariance(self, other: SArray, ddof: int = 0) -> float | None:
-        """Return the covariance with another column of as many rows, over the rows in which both have a value; None with no more than ``ddof``.
+        """Return the covariance with another column of the same length, over rows with both values; None if at most ``ddof`` have them.
 
         Parameters
         ----------
@@ -490,7 +490,7 @@ class Reductions:
         Raises
         ------
         TypeError
-            If ``other`` is no column.
+            If ``other`` is not a column.
         RuntimeError
             If the values are not numbers, or the columns have different lengths.
 

@@ -254,7 +254,7 @@ class SArray(
         Parameters
         ----------
         key
-            An int, of which negative ones count from the end; a slice, as of a list; or a mask, which has one value for each row.
+            An int (negative ones count from the end); a slice, as of a list; or a mask, which has one value for each row.
 
         Raises
         ------

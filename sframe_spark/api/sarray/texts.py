@@ -28,7 +28,7 @@ def _method(name: str) -> Callable[[Any], SArray]:
 
 
 def _int(value: Any) -> Any:
-    """Return an int of NumPy's as one of Python's; a bool is no int."""
+    """Return an int of NumPy as an int of Python; a bool is not an int."""
     return int(value) if isinstance(value, np.integer) else value
 
 
@@ -96,7 +96,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -119,7 +119,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -142,7 +142,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -165,7 +165,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -188,7 +188,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -217,7 +217,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -241,7 +241,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -264,7 +264,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -289,7 +289,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -314,7 +314,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -339,7 +339,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -366,7 +366,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -389,7 +389,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -400,7 +400,7 @@ class TextFunctions:
         return make_array(self._texts()).element_slice(start, stop, step)
 
     def extract(self, pattern: Any, group: int = 1) -> SArray:
-        r"""Return what a group of a regular expression matches in each text, in the first match; missing where nothing matches.
+        r"""Return the text that a group of a regular expression matches in the first match of each text; missing where nothing matches.
 
         Parameters
         ----------
@@ -414,7 +414,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -437,7 +437,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -448,7 +448,7 @@ class TextFunctions:
         return self._call("count", part)
 
     def find(self, part: str) -> SArray:
-        """Return the place of the first match of a text in each text, counted in characters from 0; -1 where there is none.
+        """Return the position of the first match of a text in each text, counted in characters from 0; -1 where there is none.
 
         Parameters
         ----------
@@ -460,7 +460,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -471,7 +471,7 @@ class TextFunctions:
         return self._call("find", part)
 
     def rfind(self, part: str) -> SArray:
-        """Return the place of the last match of a text in each text, counted in characters from 0; -1 where there is none.
+        """Return the position of the last match of a text in each text, counted in characters from 0; -1 where there is none.
 
         Parameters
         ----------
@@ -483,7 +483,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -506,7 +506,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -529,7 +529,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -554,7 +554,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -577,7 +577,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -600,7 +600,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -625,7 +625,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -641,7 +641,7 @@ class TextFunctions:
         Parameters
         ----------
         sep
-            The separator; None: any whitespace, of which none is at the ends.
+            The separator; None: any run of whitespace, which is also stripped at the ends.
         maxsplit
             How many separators split a text at most; negative: all.
 
@@ -650,7 +650,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -661,7 +661,7 @@ class TextFunctions:
         return self._call("split", sep, _int(maxsplit))
 
     def rsplit(self, sep: str, maxsplit: int = -1) -> SArray:
-        """Return a list of the parts of each text between separators, of which the last ones split.
+        """Return a list of the parts of each text between separators; with a maximum, the last separators split.
 
         Parameters
         ----------
@@ -675,7 +675,7 @@ class TextFunctions:
         TypeError
             If the values are not texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------
@@ -698,7 +698,7 @@ class TextFunctions:
         TypeError
             If the values are not lists of texts.
         ValueError
-            If an argument makes no sense, such as a text that is none.
+            If an argument has the wrong class or value.
 
         Examples
         --------

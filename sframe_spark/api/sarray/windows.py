@@ -638,14 +638,14 @@ class Windows:
     def interpolate(self, method: str = "linear", limit: int | None = None) -> SArray:
         """Return the values, with missing ones replaced by points on the straight line between the known values before and after them.
 
-        NaN counts as missing, as in :meth:`fillna`. Values without a known one on both sides stay as they are. All values become floats.
+        NaN counts as missing, as in :meth:`fillna`. Values without a known value on both sides stay unchanged. All values become floats.
 
         Parameters
         ----------
         method
             ``"linear"``, or ``"nearest"``: the nearer of both known values, the one before if they are equally near.
         limit
-            Only values at most so many rows after the known value before them (``"nearest"``: from the one they take) are filled; None: all.
+            Fill only values at most this many rows after the known value before them (``"nearest"``: from the value they take); None: all.
 
         Raises
         ------

@@ -29,7 +29,7 @@ class ZonesAndCalendars:
         Raises
         ------
         TypeError
-            If the values are not date-times with offsets from UTC, or ``zone`` is no zone.
+            If the values are not date-times with offsets from UTC, or ``zone`` is not a time zone.
         ValueError
             If no zone has that name.
 
@@ -60,9 +60,9 @@ class ZonesAndCalendars:
         Raises
         ------
         TypeError
-            If the values are not date-times without offsets from UTC, or ``zone`` is no zone.
+            If the values are not date-times without offsets from UTC, or ``zone`` is not a time zone.
         ValueError
-            If no zone has that name, or ``ambiguous`` or ``nonexistent`` is none of these.
+            If no zone has that name, or ``ambiguous`` or ``nonexistent`` is not one of the allowed values.
         RuntimeError
             When rows are computed, if a time is ambiguous or does not exist, or a date-time has an offset.
 
@@ -83,7 +83,7 @@ class ZonesAndCalendars:
         return make_array(apply_function(name, self._node, parameters=(zone_name(zone), ambiguous, nonexistent)))
 
     def floor_time(self, every: Distance, *, zone: Zone | None = None, origin: Time | None = None, offset: Distance | None = None) -> SArray:
-        """Return for each value the start of the interval in which it lies; missing values, NaN and infinite values stay as they are.
+        """Return for each value the start of the interval in which it lies; missing values, NaN and infinite values stay unchanged.
 
         Parameters
         ----------

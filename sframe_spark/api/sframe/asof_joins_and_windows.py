@@ -270,7 +270,7 @@ class NearRows(Relational):
         return make_frame(columns_alongside(self._node, key_window(probe, window.over_probe(range(len(groups) + 1)), node)), names)
 
     def _window_of_rows(self, aggregates: Any, before: Any, after: Any, by: Any, closed: str, of: Any, prevailing: bool) -> SFrame:
-        """Return each row with aggregates over so many rows before and after it that have equal values in some columns."""
+        """Return each row with aggregates over a number of rows before and after it that have equal values in some columns."""
         if of is not None or prevailing:
             raise InvalidArgumentError("window: of= and prevailing= need a key: name it with on=")
         if (by_names := name_list(by)) is None:

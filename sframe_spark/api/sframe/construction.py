@@ -90,7 +90,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         raise refusal_of_record(data)
     if isinstance(data, Iterable):
         return frame_from_iterable(data)
-    # A DuckDB connection has no rows of its own; a statement gives a relation, which has rows.
+    # A DuckDB connection itself has no rows; a statement returns a relation, which has rows.
     advice = "pass the result of its sql(...)" if module.endswith("duckdb") else "pass a dict of columns, a list of values, a table or a path"
     raise InvalidArgumentError(f"an SFrame cannot be made of {type(data).__name__}: {advice}")
 

@@ -38,7 +38,7 @@ class FrameDatabases(Columns):
             Values for the placeholders in the query, as the library of the database has them.
         type_inference_rows
             The type of a column is that of its first value that is not missing, among this number of first rows; if there is none, that of the
-            library's type code, or string. Libraries that give Arrow batches (ADBC, DuckDB) tell the types themselves.
+            library's type code, or string. Libraries that return Arrow batches (ADBC, DuckDB) provide the types themselves.
         dbapi_module
             The library that made the connection; needed only if it cannot be found by the connection's class.
         column_type_hints
@@ -85,7 +85,8 @@ class FrameDatabases(Columns):
     ) -> None:
         """Insert all rows into a table of a database, and commit them; either all rows are inserted or none.
 
-        If there is no such table, it is made, with column types that hold the values. Rows are inserted batch by batch, and are never all in memory.
+        If there is no such table, it is created, with column types that can hold the values. Rows are inserted batch by batch, and are never all in
+        memory.
 
         On a connection in autocommit mode, a transaction that the program has begun stays open, with the rows in it. If an error occurs, earlier
         statements that are not committed yet are kept, if the database has savepoints. All of this depends on what the connection reveals of its
@@ -196,7 +197,7 @@ class FrameDatabases(Columns):
     def write_jdbc(self, url: str, table: str, mode: str | None = None, properties: Mapping[str, Any] | None = None) -> None:
         """Write all rows into a table of a database; Spark writes them over JDBC in several tasks.
 
-        Each task is a transaction of its own: if one fails, rows of others may be in the table. To write all rows in one transaction, set
+        Each task is a separate transaction: if one fails, the rows of other tasks may be in the table. To write all rows in one transaction, set
         ``numPartitions`` to 1 in ``properties``. A table does not keep the order of rows; if it matters, write the column of :meth:`add_row_number`
         too.
 

@@ -60,7 +60,7 @@ def form_of_files(node: PlannerNode, names: Sequence[str], writer: type[FileWrit
     Raises
     ------
     InvalidArgumentError
-        If there are no columns, the writer refuses a column, or an option is none of its.
+        If there are no columns, the writer refuses a column, or does not have an option.
     """
     require_unicode(names)
     if not names:
@@ -508,7 +508,7 @@ class FrameFiles(Columns):
         na_rep
             What is written for a missing value.
         file_header, file_footer
-            First and last line of the file, which ``read_csv`` reads as rows unless it is told to skip them; empty: none.
+            First and last line of the file, which ``read_csv`` reads as rows unless they are skipped; empty: none.
         line_prefix
             Written as it is at the start of every row; ``read_csv`` reads it as the beginning of the first field.
         kwargs

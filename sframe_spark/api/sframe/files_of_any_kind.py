@@ -186,7 +186,7 @@ def kind_of_files(path: Any) -> tuple[str, DataFiles | None]:
     Raises
     ------
     StorageError
-        If there are no files, or no kind is that of the first.
+        If there are no files, or the kind of the first one is unknown.
     """
     if isinstance(path, (str, os.PathLike)):
         text = os.path.expanduser(path_text(path))
@@ -208,7 +208,7 @@ def kind_of_files(path: Any) -> tuple[str, DataFiles | None]:
 
 
 def builtin_by_suffix(path: str) -> str | None:
-    """Return the name of the kind of files of this package's own whose suffix a path ends in; None if there is none."""
+    """Return the name of the built-in kind of files whose suffix a path ends in; None if there is none."""
     suffix = suffix_of(without_packing(path))
     return next((name for name, kind in BUILTIN_KINDS.items() if suffix in kind.suffixes), None)
 

@@ -161,12 +161,13 @@ class GapsAndRanks(NeighbouringRows):
             A column name or a list of names, of any class.
         on
             Name of a column of class int, float or datetime along which ``limit`` is measured; it must not decrease from a known value to one that is
-            filled. A row in which it is missing or NaN is left as it is, and fills no other. None: ``limit`` is a number of rows.
+            filled. A row in which it is missing or NaN stays unchanged, and does not fill other rows. None: ``limit`` is a number of rows.
         by
             A name or a list of names of columns: values come from rows that are equal in these; missing values are equal to each other. None: all
             rows.
         limit
-            How far from a known value others are filled, itself included: a number of rows of the key (an int), or a duration along ``on``. Where
+            How far from a known value other rows are filled, its own row included: a number of rows of the key (an int), or a duration along ``on``.
+            Where
             ``on`` holds numbers, an int is a distance between these. None: as far as there are rows.
 
         Returns
@@ -246,8 +247,8 @@ class GapsAndRanks(NeighbouringRows):
     def interpolate(self, column: str, on: str | None = None, *, by: Names | None = None, method: str = "linear", limit: int | None = None) -> SArray:
         """Return a column with its missing values replaced by points on the straight line between the known values before and after them.
 
-        NaN counts as missing, as in :meth:`fillna`. Values without a known one on both sides stay as they are. A row whose position is missing or NaN
-        is left out: it is no neighbour, and its value stays as it is.
+        NaN counts as missing, as in :meth:`fillna`. Values without a known value on both sides stay unchanged. A row whose position is missing or NaN
+        is ignored: it does not serve as a neighbour, and its value stays unchanged.
 
         Parameters
         ----------
@@ -277,9 +278,9 @@ class GapsAndRanks(NeighbouringRows):
         TypeError
             If a column or ``limit`` has an unsuitable type.
         ValueError
-            If there is no such method, or ``limit`` is negative or no duration.
+            If there is no such method, or ``limit`` is negative or not a duration.
         RuntimeError
-            When rows are computed, if a missing value does not lie between its neighbours; the error tells the row.
+            When rows are computed, if a missing value does not lie between its neighbours; the error names the row.
 
         Source: ``interpolate`` of pandas, ``interpolate_by`` of Polars.
 

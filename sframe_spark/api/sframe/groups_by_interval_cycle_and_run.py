@@ -206,7 +206,7 @@ class TimeGroups(Relational):
         return make_frame(node, [*self._names, *names])
 
     def _cycle_sample(self, function: CycleFunction, time: int, keys: Sequence[int]) -> CycleSample:
-        """Return a function's results for the first cycles of which all rows are known."""
+        """Return a function's results for the first cycles whose rows are all known."""
         ordered = sort_rows(zip_columns(self._node, row_number(self._node)), [(time, True)])
         chunk, runs = first_runs(ordered, time)
         rows = list(zip(*python_columns(chunk, ordered.schema, 0, None), strict=True))
@@ -476,7 +476,7 @@ class CycleSample:
 
 
 def first_runs(ordered: PlannerNode, time: int) -> tuple[Chunk, np.ndarray]:
-    """Return the first rows, up to the last time of which all rows were read, and for each row the index of its time among the distinct times."""
+    """Return the first rows, up to the last time whose rows were all read, and for each row the index of its time among the distinct times."""
     count = SAMPLE_ROWS
     while True:
         chunk = rows_of(ordered, 0, count, as_objects=True)

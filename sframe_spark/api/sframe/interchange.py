@@ -179,7 +179,7 @@ class Interchange(Columns):
 
     @property
     def __array__(self) -> Callable[..., np.ndarray]:
-        """A function that returns all rows as a two-dimensional array: what ``numpy.asarray``, scikit-learn and others call.
+        """A function that returns all rows as a two-dimensional array: ``numpy.asarray``, scikit-learn and other libraries call it.
 
         Numbers have NaN where one is missing, results of comparisons are Booleans, and date-times without an offset ``datetime64``. If columns hold
         anything else, the array is of objects.
@@ -207,7 +207,8 @@ class Interchange(Columns):
         strings, NaN and infinite numbers the strings that Spark's ``to_json`` writes, and all keys strings.
 
         The order of rows is kept where Spark keeps it (``collect``, ``toPandas``, ``write``). If this frame was made of a DataFrame whose order of
-        rows has not been used yet, the rows are computed anew from that DataFrame, in the order in which Spark gives them. Temporary files that the
+        rows has not been used yet, the rows are computed again from that DataFrame, in the order in which Spark returns them. Temporary files that
+        the
         DataFrame reads are kept until the process ends, because other DataFrames may be derived from it.
 
         Raises

@@ -56,7 +56,7 @@ class IntervalJoins(Relational):
         on
             Name of a column of this frame, of class int, float or datetime.
         start, end
-            Names of the columns of the other frame in which its intervals start and end. If the frames have not got these columns, but the other has
+            Names of the columns of the other frame in which its intervals start and end. If the frames lack these columns, but the other frame has
             a column ``on`` and this one has ``start`` and ``end``, the intervals are those of this frame.
         by
             Columns whose values must be equal: a name, a list of names, or a dict from left to right names. Missing values are equal to each other.
@@ -199,7 +199,7 @@ class IntervalJoins(Relational):
         -------
         SFrame
             All columns of this frame, then those of the events that are not in ``by``. Events come in their order, each with its rows in the order
-            of the key; rows with equal keys in their order. A row comes once for each event that it is around.
+            of the key; rows with equal keys in their order. A row is repeated for each event that it is around.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class IntervalJoins(Relational):
     def _joined_intervals(
         self, other: SFrame, left: Sequence[int], right: Sequence[int], by: Any, how: str, closed: str, suffix: str | None
     ) -> SFrame:
-        """Return the rows of two frames whose intervals meet, given the positions of the ends (of points one position twice)."""
+        """Return the rows of two frames whose intervals overlap, given the positions of the ends (of points one position twice)."""
         if how not in KINDS:
             raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}")
         check_closed(closed)

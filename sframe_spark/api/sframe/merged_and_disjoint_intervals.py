@@ -98,7 +98,7 @@ class IntervalSets(Relational):
         rows = rows.sort([*keys, "start"])
         so_far = rows.running({"so far": aggregate.MAX("end")}, by=keys)
         ended = so_far.shift_time("so far", gap) if gap is not None and reach else so_far
-        # The first row of a key is told by the key, whatever ended before it.
+        # The first row of a key is recognised by the key, whatever ended before it.
         rows["stretch"] = (rows["start"] > ended["so far"].shift(1)).fillna(0).cumulative_sum()
         stretches = [rows._position(name) for name in (*keys, "stretch")]
         ends = [rows._aggregation(request) for request in (aggregate.MIN("start"), aggregate.MAX("end"))]
@@ -181,7 +181,7 @@ class IntervalSets(Relational):
     ) -> tuple[SFrame, list[str], list[Aggregation]]:
         """Return the rows whose interval holds something, the names of their keys, and the aggregates over them.
 
-        Their columns have names of their own, so that none is taken: those of the intervals are ``start`` and ``end``.
+        Their columns have unique names, so that none is taken: those of the intervals are ``start`` and ``end``.
         """
         keys = {self._position(name): f"key {place}" for place, name in enumerate(names)}
         ends = {self._position(start): "start", self._position(end): "end"}
@@ -207,7 +207,7 @@ def group_by_overlapping_intervals(
     Raises
     ------
     InvalidArgumentError
-        If the period is not above the distance of the starts, or above so many of them.
+        If the period is not above the distance of the starts, or above the allowed multiple of it.
     """
     zone = None if grid.calendar is None else grid.calendar.zone
     below, positions, moved = narrowed(node, [position, *by], aggregations)

@@ -29,7 +29,7 @@ from sframe_spark.types import INT, ColumnType
 class NeighbouringRows(RunningColumns):
     """Mixin of SFrame: columns made of neighbouring rows with the same key. Rows stay in place, and no row crosses an exchange.
 
-    Members take one column or several. Of one they return an SArray, of several an SFrame of the new columns, in which each has the name of the
+    Members take one column or several. For one they return an SArray, for several an SFrame of the new columns, in which each has the name of the
     column that it is made of.
     """
 

@@ -34,7 +34,7 @@ class RunningColumns(Relational):
 
         Memory per key: a few numbers for sums, counts, means, minima, maxima, variances and first values; all distinct values for ``COUNT_DISTINCT``,
         ``DISTINCT`` and ``FREQ_COUNT``; all values for ``CONCAT`` and ``QUANTILE``. Time is proportional to the number of rows or to the size of the
-        result: lists and dicts of the values so far grow with each row. An aggregate of a plug-in without partial results is computed anew for each
+        result: lists and dicts of the values so far grow with each row. An aggregate of a plug-in without partial results is computed again for each
         row, in time quadratic in the rows of a key.
 
         Parameters
@@ -146,7 +146,7 @@ class RunningColumns(Relational):
             If a column or the half-life has an unsuitable type.
         ValueError
             If there is no such kind, or it is a sum and ``adjust`` is false; if not exactly one of the four numbers is given, or it is out of its
-            range, or it counts rows and ``on`` is given; if there is no such interpolation or convention, or one does not go with other arguments.
+            range, or it counts rows and ``on`` is given; if there is no such interpolation or convention, or one does not fit the other arguments.
         RuntimeError
             When rows are computed, if times decrease.
 
@@ -184,7 +184,7 @@ class RunningColumns(Relational):
         return SArray(_node=exponential_smoothing(node, value, time, keys, weight, kind, adjust))
 
 
-# By name: what is taken off weights with each row, and the range of the number, of which the first end belongs to it or not.
+# By name: how weights decrease with each row, and the range of the number, with or without its lower end.
 DECAYS: dict[str, tuple[Callable[[float], float], str]] = {
     "span": (lambda span: 2.0 / (span + 1.0) if span >= 1.0 else math.nan, "from 1"),
     "com": (lambda com: 1.0 / (com + 1.0) if com >= 0.0 else math.nan, "from 0"),
@@ -200,7 +200,7 @@ def check_kind(kind: Any, adjust: Any) -> None:
     Raises
     ------
     InvalidArgumentError
-        If there is no such kind, or a sum is asked for without ``adjust``.
+        If there is no such kind, or a sum is requested without ``adjust``.
     SchemaError
         If ``adjust`` is not True or False.
     """
@@ -218,7 +218,7 @@ def check_interpolation(interpolation: Any, convention: Any, priming: Any, on: s
     Raises
     ------
     InvalidArgumentError
-        If there is no such interpolation or convention, or it does not go with another argument.
+        If there is no such interpolation or convention, or it does not fit another argument.
     """
     if convention not in CONVENTIONS:
         raise InvalidArgumentError(f"convention is one of {', '.join(map(repr, CONVENTIONS))}, got {brief(convention)}")
@@ -244,7 +244,7 @@ def half_life_of(half_life: Any, others: Mapping[str, Any], on: str | None) -> A
     InvalidArgumentError
         If not exactly one is given, or it is out of its range, or time is not counted in rows.
     SchemaError
-        If it is no number.
+        If it is not a number.
 
     Examples
     --------

@@ -484,7 +484,7 @@ def load_sframe(
         and ``"replace"``, ``"backslashreplace"`` and ``"ignore"`` do the same as in ``bytes.decode``.
     version
         Version number of a frame in remote storage (:func:`sframe_spark.history` lists all); None: the newest. The frame keeps the rows of this
-        version even if others are saved later.
+        version even if newer ones are saved later.
 
     Raises
     ------

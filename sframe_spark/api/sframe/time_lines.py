@@ -76,7 +76,7 @@ class TimeLines(GapsAndRanks):
 
     @call_example("sf.describe_time('time', by='sensor')")
     def describe_time(self, on: str, *, by: Names | None = None, gap: Distance | None = None) -> SFrame:
-        """Return one row for each key that tells what its times are like: how many, from when to when, how close, and where they are interrupted.
+        """Return one row for each key that describes its times: how many, from when to when, how close, and where they are interrupted.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class TimeLines(GapsAndRanks):
         known = known[known["time"] != None].sort([*places, "time"])  # noqa: E711  # a comparison of columns
         before = shifted_by_key(known._node, [(0, 1, None)], list(range(1, 1 + len(keys))))
         distance = SArray(_node=apply_function("subtract", column_of(known._node, 0), before))
-        # Equal times are no distance.
+        # Equal times do not count as a distance.
         known["distance"] = SArray(_node=apply_function("if_else", (distance > 0)._node, distance._node, Literal(None, distance._node.schema[0])))
         unit = 1_000_000.0 if self._node.schema[time].kind == DATETIME_KIND else 1
         per_distance = known.groupby([*places, "distance"], {"n": aggregate.COUNT(), "low": aggregate.MIN("time"), "high": aggregate.MAX("time")})

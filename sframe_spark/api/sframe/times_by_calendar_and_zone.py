@@ -30,7 +30,7 @@ class CalendarColumns(Relational):
     def floor_time(
         self, column: str, every: Distance, zone: Zone | None = None, origin: Time | None = None, offset: Distance | None = None
     ) -> SArray:
-        """Return, for each row, the start of the interval in which its key lies; missing keys, NaN and infinite keys stay as they are.
+        """Return, for each row, the start of the interval in which its key lies; missing keys, NaN and infinite keys stay unchanged.
 
         Starts ascend with the keys, so grouping a frame that is in order of the column by them moves no row.
 
@@ -79,10 +79,10 @@ class CalendarColumns(Relational):
             one, otherwise the next one). Months are added first, then month ends, business days, days, and at last what is shorter.
         zone
             Name of a time zone whose calendar and clock are meant: months and days, of a string, keep the time of the clock there, and the result has
-            the offsets of the zone. Of a time that the clock shows twice the one with the old offset is taken, or else the earlier; of one that it
+            the offsets of the zone. If the clock shows a time twice, the one with the old offset is taken, or else the earlier; of one that it
             skips, the end of the gap. None: the calendar at the offset of each value, and a day is 24 hours.
         holidays
-            Dates that are no business days.
+            Dates that are not business days.
 
         Raises
         ------

@@ -106,7 +106,7 @@ class ArrowLines:
         if has_escapes:
             text = without_escapes(text[:end], self.options)
             end = len(text)
-        # Lines that are left out must be reported as they are in the file, with escapes; and parsing invalid bytes line by line raises an error with
+        # Skipped lines must be reported exactly as in the file, with escapes; and parsing invalid bytes line by line raises an error with
         # their position.
         with contextlib.suppress(pa.ArrowInvalid):
             lines = parse_with_arrow(text, end, self.width, self.selected, self.options, numbers)
@@ -220,7 +220,8 @@ class CsvText:
     def _likely(self, starts: list[int], width: int) -> int:
         """Return the first of some indices at which a line has ``width`` fields and closed quotes, and from which Arrow can parse.
 
-        If Arrow can parse from none of them, return the first at which such a line begins, or zero if there is none. A line inside a quoted field may
+        If Arrow cannot parse from any of them, return the first at which such a line begins, or zero if there is none. A line inside a quoted field
+        may
         look like a row, but there quotes usually occur inside fields, which Arrow does not parse.
         """
         sample = self.pending[: starts[-1] + BEHIND_BYTES]

@@ -194,7 +194,7 @@ def closing_bracket(text: str, start: int, end: int | None = None, known: dict[i
 
 
 class _QuotedEmpty(str):
-    """An empty text that was in quotes, which an empty field is not. It equals ``""``; only :func:`quoted_empty_fields` tells it."""
+    """An empty text that was in quotes, unlike an empty field. It equals ``""``; only :func:`quoted_empty_fields` distinguishes it."""
 
     __slots__ = ()
 
@@ -254,7 +254,7 @@ class NumberColumns:
     missing
         Fields that stand for a missing value.
     quoted_empty_is_text
-        Whether an empty field in quotes is no number, nor a missing one.
+        Whether an empty field in quotes is neither a number nor a missing one.
     """
 
     types: tuple[pa.DataType | None, ...] = ()

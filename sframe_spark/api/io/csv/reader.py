@@ -367,7 +367,7 @@ def _has_any(mask: pa.Array | None) -> bool:
 
 @attrs.frozen(eq=False)
 class CsvPlan(SharedValue):
-    """What all tasks that read parts have in common.
+    """The information that all tasks reading parts of the files share.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class CsvFormat:
     file_header, file_footer
         First and last line of the file, which ``read_csv`` reads as rows unless they are skipped; empty: none.
     line_prefix
-        Written as it is at the start of every row; ``read_csv`` reads it as the beginning of the first field.
+        Written unchanged at the start of every row; ``read_csv`` reads it as the beginning of the first field.
     no_prefix_on_first_value
         Whether the first row is written without ``line_prefix``.
 
@@ -288,7 +288,7 @@ _SPACES = "".join(character for character in map(chr, range(0x3001)) if characte
 
 
 def _table(characters: Sequence[str], index: int) -> np.ndarray:
-    """Return a table that tells for each byte whether one of the characters, encoded in UTF-8, has this byte at an index."""
+    """Return a table that says for each byte whether one of the characters, encoded in UTF-8, has this byte at an index."""
     table = np.zeros(256, bool)
     table[[character.encode()[index] for character in characters]] = True
     return table

@@ -399,7 +399,7 @@ FIRST_BYTES = 64 << 10
 
 @attrs.frozen(eq=False)
 class JsonPlan(SharedValue):
-    """What all tasks that read parts have in common.
+    """The information that all tasks reading parts of the files share.
 
     Parameters
     ----------
