@@ -330,7 +330,7 @@ def pages() -> dict[str, str]:
         "functions": page("Functions", "What the package has besides its classes.", summary(functions)),
         "toolkits": page(
             "Texts, evaluation, splits",
-            "Functions over columns that programs for Turi Create use beside its models.",
+            "Functions over columns that programs for Turi Create use in addition to its models.",
             *(part for module in TOOLKITS for part in (f"## {module.__name__.rpartition('.')[2]}", summary(public(module)))),
         ),
         "builders": page("Builders and sketches", *builders, "## Sketch", *class_parts(Sketch, OTHER_SECTIONS, "###")),

@@ -104,7 +104,7 @@ def test_int_fill_of_floats_is_a_float() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="column holds int, but fill='x' is str"):
         SArray([1]).shift(1, fill="x")
-    with pytest.raises(TypeError, match=r"column holds int, fill=1\.5 is float"):
+    with pytest.raises(TypeError, match=r"column holds int, but fill=1\.5 is float"):
         SArray([1]).shift(1, fill=1.5)
     for wrong in (1.5, "1", None):
         with pytest.raises(TypeError, match="number of rows"):

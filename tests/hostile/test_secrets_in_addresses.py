@@ -199,7 +199,7 @@ def test_settings_show_no_secret(name: str, own_options: None) -> None:
     for address in ADDRESSES:
         value = {address: {"secret": SECRET, "deep": [{"password": SECRET}]}, "s3://b": SECRET} if name == "storage_options" else address
         assert not leaks(shown_by(lambda value=value: setattr(config, name, value))), address  # type: ignore[misc]
-    with pytest.raises(StorageError, match=r"storage_options = .*: s3://bucket holds a password"):
+    with pytest.raises(StorageError, match=r"storage_options = .*: s3://bucket contains a password"):
         config.storage_options = {f"s3://KEY:{SECRET}@bucket": {}}
     config.storage_options = {"s3://": {"secret": SECRET}, "http://": {"headers": {"Authorization": SECRET}}}
     assert not leaks([repr(config), repr(config.storage_options), str(config.as_dict())])
@@ -304,8 +304,8 @@ def test_signs_of_a_password_that_end_a_host_are_told(scheme: str, password: str
 
 
 def test_errors_say_what_to_do_instead() -> None:
-    with pytest.raises(StorageError, match=r"s3://bucket/x.csv holds a password, .* config.storage_options\['scheme://...'\] = .* environment"):
+    with pytest.raises(StorageError, match=r"s3://bucket/x.csv contains a password, .* config.storage_options\['scheme://...'\] = .* environment"):
         SFrame.read_csv("s3://KEY:SECRET@bucket/x.csv")
-    with pytest.raises(StorageError, match=r"//\*\*\*@host/x holds a password, .* config.storage_options"):
+    with pytest.raises(StorageError, match=r"//\*\*\*@host/x contains a password, .* config.storage_options"):
         SFrame({"a": [1]}).save("//user:SECRET@host/x")
     pickle.dumps(StorageError("x"))

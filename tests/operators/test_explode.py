@@ -91,15 +91,15 @@ def test_wrong_calls() -> None:
         (lambda: sf.stack("id"), SchemaError, "takes lists, arrays and dicts"),
         (lambda: sf.stack("zz"), UnknownNameError, "no column is named 'zz'"),
         (lambda: sf.stack("l", "id"), TakenNameError, "already has a column 'id'"),
-        (lambda: sf.stack("l", ["a", "b"]), SchemaError, "new_column_name is a name"),
-        (lambda: sf.stack("l", 1), SchemaError, "new_column_name is a name"),
+        (lambda: sf.stack("l", ["a", "b"]), SchemaError, "new_column_name must be a name"),
+        (lambda: sf.stack("l", 1), SchemaError, "new_column_name must be a name"),
         (lambda: ds.stack("d", "k"), SchemaError, "a list of two names"),
         (lambda: ds.stack("d", ["k", "k"]), TakenNameError, "choose two names"),
         (lambda: ds.stack("d", ["k"]), SchemaError, "a list of two names"),
         (lambda: ds.stack("d", new_column_type=str), InvalidArgumentError, "2 are needed"),
         (lambda: ds.stack("d", new_column_type=[int, 5]), ColumnsOfRowsError, "must be a class such as int"),
-        (lambda: sf.stack("l", new_column_type=list), SchemaError, "items of int do not become list"),
-        (lambda: SFrame({"l": [["3"]]}).stack("l", new_column_type=int), SchemaError, "items of str do not become int"),
+        (lambda: sf.stack("l", new_column_type=list), SchemaError, "items of int cannot become list"),
+        (lambda: SFrame({"l": [["3"]]}).stack("l", new_column_type=int), SchemaError, "items of str cannot become int"),
     ]
     for call, kind, message in wrong:
         with pytest.raises(kind, match=message):

@@ -51,14 +51,14 @@ def test_classes_have_the_places_of_a_map() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: evaluation.accuracy([1], SArray([1])), RuntimeError, "targets are an SArray, not a list"),
+        (lambda: evaluation.accuracy([1], SArray([1])), RuntimeError, "targets must be an SArray, not a list"),
         (lambda: evaluation.accuracy(SArray([1]), SArray([1, 2])), RuntimeError, "not 1 and 2 rows"),
-        (lambda: evaluation.accuracy(SArray([1]), SArray([0.5])), TypeError, "predictions are classes"),
-        (lambda: evaluation.accuracy(SArray([1]), SArray(["1"])), TypeError, "of one type, not of int and str"),
+        (lambda: evaluation.accuracy(SArray([1]), SArray([0.5])), TypeError, "predictions must be classes"),
+        (lambda: evaluation.accuracy(SArray([1]), SArray(["1"])), TypeError, "must have the same type, not int and str"),
         (lambda: evaluation.accuracy(SArray([1]), SArray([1]), average="weighted"), RuntimeError, "'micro' or 'macro' or None, not 'weighted'"),
         (lambda: evaluation.fbeta_score(SArray([1]), SArray([1]), 0), RuntimeError, "above 0"),
         (lambda: evaluation.fbeta_score(SArray([1]), SArray([1]), "1"), TypeError, "beta must be a number"),
-        (lambda: evaluation.rmse(SArray(["a"]), SArray(["a"])), RuntimeError, "targets are numbers, not of str"),
+        (lambda: evaluation.rmse(SArray(["a"]), SArray(["a"])), RuntimeError, "targets must be numbers, not of str"),
         (lambda: evaluation.log_loss(SArray([0, 0]), SArray([0.1, 0.2])), RuntimeError, "targets have 1"),
         (lambda: evaluation.log_loss(SArray([0, 1]), SArray([0.1, 1.2])), RuntimeError, "from 0 to 1"),
         (lambda: evaluation.log_loss(SArray([0, 1]), SArray([0.1, math.nan])), RuntimeError, "missing or NaN"),
@@ -66,7 +66,7 @@ def test_classes_have_the_places_of_a_map() -> None:
         (lambda: evaluation.log_loss(SArray([0, 1]), SArray([[0.5, 0.5], [0.5]])), RuntimeError, "has 1 probabilities for 2 classes"),
         (lambda: evaluation.log_loss(SArray([0.0, 1.0]), SArray([0.1, 0.2])), TypeError, "targets must be classes"),
         (lambda: evaluation.log_loss(SArray([0, 1]), SArray(["a", "b"])), TypeError, "predictions must be probabilities"),
-        (lambda: evaluation.roc_curve(SArray([0, 1]), SArray([0.1, 0.2]), average="macro"), RuntimeError, "average is None"),
+        (lambda: evaluation.roc_curve(SArray([0, 1]), SArray([0.1, 0.2]), average="macro"), RuntimeError, "average must be None"),
         (lambda: evaluation.auc(SArray([0, 1]), SArray([0.1, 0.2]), average="micro"), RuntimeError, "'macro' or None"),
     ],
 )

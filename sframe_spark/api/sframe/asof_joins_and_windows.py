@@ -119,7 +119,7 @@ class NearRows(Relational):
             raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)}, got {direction!r}")
         for what, flag in (("allow_exact", allow_exact), ("skip_missing", skip_missing), ("keep_time", keep_time)):
             if not isinstance(flag, bool):
-                raise SchemaError(f"{what} is True or False, got {flag!r}")
+                raise SchemaError(f"{what} must be True or False, got {flag!r}")
         if (left_on is None) != (right_on is None) or (on is None) == (left_on is None):
             raise InvalidArgumentError("asof_join takes either on=, or both left_on= and right_on=")
         pair = {left_on: right_on} if on is None else on

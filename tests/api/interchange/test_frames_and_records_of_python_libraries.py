@@ -62,7 +62,7 @@ def test_a_frame_of_another_library_has_its_rows(library: str) -> None:
 def test_a_frame_of_an_unknown_library_is_refused_by_name(members: dict[str, Any], advice: str) -> None:
     with pytest.raises(errors.InvalidArgumentError) as refusal:
         SFrame(of_library("unheard", **members))
-    assert "an SFrame is not made of unheard's DataFrame" in str(refusal.value) and advice in str(refusal.value)
+    assert "an SFrame cannot be made of unheard's DataFrame" in str(refusal.value) and advice in str(refusal.value)
 
 
 def test_frames_of_libraries_that_are_installed() -> None:

@@ -218,7 +218,7 @@ def test_what_else_spark_has_is_refused_by_its_class(spark: Any) -> None:
 @needs(PANDAS_API)
 def test_frames_of_pyspark_pandas_are_refused(spark: Any) -> None:
     pytest.importorskip("pyspark.pandas", reason="it imports pandas 2 only", exc_type=ImportError)
-    with pytest.raises(SchemaError, match=r"pandas.*DataFrame: give its to_pandas\(\), whose rows are in order"):
+    with pytest.raises(SchemaError, match=r"pandas.*DataFrame: pass its to_pandas\(\), whose rows are in order"):
         SFrame(spark.range(3).pandas_api())
 
 

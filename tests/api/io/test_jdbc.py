@@ -20,7 +20,7 @@ ROWS = 1000
 @pytest.mark.parametrize(
     ("arguments", "error", "told"),
     [
-        ({"url": None}, TypeError, "url is a text"),
+        ({"url": None}, TypeError, "url must be a text"),
         ({"url": "postgresql://host"}, ValueError, "such as jdbc:"),
         ({"url": ""}, ValueError, "url is empty"),
         ({"table": None}, ValueError, "one of them"),
@@ -53,7 +53,7 @@ def test_what_cannot_be_asked_is_refused_before_spark_starts(arguments: dict[str
     [
         ({"a": [1]}, {"url": "x"}, ValueError, "such as jdbc:"),
         ({"a": [1]}, {"table": " "}, ValueError, "table is empty"),
-        ({"a": [1]}, {"mode": "replace"}, ValueError, "mode is one of"),
+        ({"a": [1]}, {"mode": "replace"}, ValueError, "mode must be one of"),
         ({"a": [1]}, {"properties": {"url": "x"}}, ValueError, "parameter of its own"),
         ({"a": [[1, "x"]]}, {}, TypeError, "holds values of list"),
         ({"a": [{"k": 1}]}, {}, TypeError, "holds values of dict"),

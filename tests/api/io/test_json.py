@@ -334,7 +334,7 @@ def test_bytes_that_are_no_text_in_an_encoding(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes('[{"a":\n"é"}]'.encode("latin-1"))
     with pytest.raises(StorageError, match=r"x\.json, line 2, column 2: the byte 0xe9 is not text in UTF-8; .*encoding='latin-1'"):
         SFrame.read_json(tmp_path / "x.json")
-    with pytest.raises(StorageError, match=r"line 2, column 2: the byte 0xe9 is no text in ascii"):
+    with pytest.raises(StorageError, match=r"line 2, column 2: the byte 0xe9 is not text in ascii"):
         SFrame.read_json(tmp_path / "x.json", encoding="ascii")
     with pytest.raises(InvalidArgumentError, match="encoding: 'rot13' is not a text encoding"):
         SFrame.read_json(tmp_path / "x.json", encoding="rot13")

@@ -129,7 +129,7 @@ def test_what_is_no_place_for_a_frame_is_refused(saved: SFrame, tmp_path: Path) 
 def test_rows_that_are_gone_are_one_error(saved: SFrame, tmp_path: Path) -> None:
     saved._save_reference(str(tmp_path / "reference"))
     os.rename(tmp_path / "frame", tmp_path / "moved")
-    with pytest.raises(StorageError, match=r"reference refers to rows in \S*frame, which cannot be had: there is no directory \S*frame.*save\(\)"):
+    with pytest.raises(StorageError, match=r"reference refers to rows in \S*frame, which cannot be read: there is no directory \S*frame.*save\(\)"):
         load_sframe(str(tmp_path / "reference"))
     os.rename(tmp_path / "moved", tmp_path / "frame")
     assert len(load_sframe(str(tmp_path / "reference"))) == ROWS
@@ -139,7 +139,7 @@ def test_other_rows_do_not_pass_for_those_that_were_meant(saved: SFrame, tmp_pat
     saved._save_reference(str(tmp_path / "reference"))
     loaded = load_sframe(str(tmp_path / "reference"))
     SFrame({"number": [0] * ROWS, "text": ["other"] * ROWS}).save(str(tmp_path / "frame"))
-    with pytest.raises(StorageError, match=r"refers to rows in \S*frame, which cannot be had: \S*frame has different rows now"):
+    with pytest.raises(StorageError, match=r"refers to rows in \S*frame, which cannot be read: \S*frame has different rows now"):
         load_sframe(str(tmp_path / "reference"))
     assert loaded[1] == {"number": 1, "text": "row 1"}, "rows that are in use stay"
 

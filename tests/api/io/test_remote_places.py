@@ -72,7 +72,7 @@ READING: dict[str, Callable[[str], Any]] = {"load": load_sframe, "frame": SFrame
 NO_PLACES = {
     "https://h/frame": "read only",
     "s3://": "does not name a bucket",
-    "s3://user:secret@bucket/frame": "holds a password",
+    "s3://user:secret@bucket/frame": "contains a password",
     "s3://bucket/a/../frame": "goes up",
     "s3://bucket/a*": "in it",
     "nosuch://bucket/frame": "there is no file system 'nosuch'",

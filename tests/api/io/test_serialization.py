@@ -133,7 +133,7 @@ def test_another_process_has_to_name_the_directory(place: Path, tmp_path: Path) 
     shutil.move(place, tmp_path / "moved")
     moved, nowhere, missing = in_other_processes(tmp_path / "pickle", tmp_path / "moved", "", tmp_path / "empty")
     assert moved == told
-    assert nowhere.startswith("TypeError frames and columns are pickled, and unpickled, with a directory")
+    assert nowhere.startswith("TypeError pickling and unpickling frames and columns needs a directory")
     assert missing.startswith("OSError the rows of the pickle are missing:") and "does not exist" in missing
 
 

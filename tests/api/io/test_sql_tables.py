@@ -147,7 +147,7 @@ def test_values_are_refused_before_a_table_is_made(conn: Any) -> None:
         with pytest.raises(SchemaError, match="databases do not accept"):
             SFrame(wrong).to_sql(conn, "t")
     for request in ({"if_exists": "never"}, {"if_exists": None}):
-        with pytest.raises(InvalidArgumentError, match="if_exists is one of"):
+        with pytest.raises(InvalidArgumentError, match="if_exists must be one of"):
             SFrame({"n": [1]}).to_sql(conn, "t", **request)
     with pytest.raises(SchemaError, match="table_name"):
         SFrame({"n": [1]}).to_sql(conn, "")

@@ -108,10 +108,10 @@ def test_names_and_aggregates_of_ends_and_keys() -> None:
     ("call", "error", "words"),
     [
         (lambda sf: sf.merge_intervals("lo", "nope"), KeyError, "nope"),
-        (lambda sf: sf.merge_intervals("lo", 3), TypeError, "end is the name of a column"),
+        (lambda sf: sf.merge_intervals("lo", 3), TypeError, "end must be the name of a column"),
         (lambda sf: sf.merge_intervals("g", "hi"), TypeError, "str key cannot be used here"),
         (lambda sf: sf.merge_intervals("lo", "n"), TypeError, "convert one with astype"),
-        (lambda sf: sf.merge_intervals("lo", "hi", gap=-1), ValueError, "not negative"),
+        (lambda sf: sf.merge_intervals("lo", "hi", gap=-1), ValueError, "must not be negative"),
         (lambda sf: sf.merge_intervals("lo", "hi", gap="1h"), TypeError, "gap"),
         (lambda sf: sf.merge_intervals("lo", "hi", by="lo"), RuntimeError, "lo"),
         (lambda sf: sf.disjoint_intervals("lo", "hi", by=3), TypeError, "list of names"),

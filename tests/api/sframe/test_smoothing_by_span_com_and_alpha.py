@@ -56,5 +56,5 @@ def test_times_and_texts_are_refused() -> None:
     sf = SFrame({"t": list(range(10)), "v": VALUES})
     with pytest.raises(InvalidArgumentError, match="span counts rows"):
         sf.exponential_smoothing("v", on="t", span=3)
-    with pytest.raises(SchemaError, match="com is a number"):
+    with pytest.raises(SchemaError, match="com must be a number"):
         sf.exponential_smoothing("v", com="2")

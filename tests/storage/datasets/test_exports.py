@@ -154,9 +154,9 @@ def test_places_that_are_none(bucket: Bucket, name: str) -> None:
     for place, words in {
         f"{bucket.uri}/taken/{name}": taken,
         f"{bucket.uri}/a*/{name}": "which has another meaning in remote file systems",
-        f"s3://nothing-of-that-name/{name}": "there is no s3://nothing-of-that-name: make it",
+        f"s3://nothing-of-that-name/{name}": "there is no s3://nothing-of-that-name: create it",
         f"https://host/{name}": "is read only",
-        f"s3://me:secret@bucket/{name}": "holds a password",
+        f"s3://me:secret@bucket/{name}": "contains a password",
         f"nosuch://bucket/{name}": "no file system 'nosuch'",
     }.items():
         with pytest.raises(StorageError, match=words[:40].replace("*", ".")) as raised:

@@ -127,7 +127,7 @@ def test_who_sees_a_prefix_alone_writes_there(bucket: Bucket, as_user: As) -> No
         assert list(SFrame.read_csv(bucket.uri + "/own/a.csv", verbose=False)["a"]) == list(load_sframe(bucket.uri + "/own/frame")["a"]) == [1, 2]
         with pytest.raises(StorageError, match="there is no saved frame"):
             load_sframe(bucket.uri + "/own/nothing")
-    with pytest.raises(StorageError, match=r"there is no s3://nothing-of-that-name: make it"):
+    with pytest.raises(StorageError, match=r"there is no s3://nothing-of-that-name: create it"):
         SFrame({"a": [1]}).export_csv("s3://nothing-of-that-name/a.csv")
 
 

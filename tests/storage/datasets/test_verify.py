@@ -252,9 +252,9 @@ def test_frames_elsewhere(place: str, saved: Path, capsys: pytest.CaptureFixture
     ("uri", "words"),
     [
         ("memory://nothing/there", "there is no saved frame in memory://nothing/there"),
-        ("s3://nothing-of-that-name/x", "there is no s3://nothing-of-that-name: make it"),
+        ("s3://nothing-of-that-name/x", "there is no s3://nothing-of-that-name: create it"),
         ("https://host/x", "is read only"),
-        ("s3://me:secret@bucket/x", "holds a password"),
+        ("s3://me:secret@bucket/x", "contains a password"),
         ("nosuch://x/y", "no file system 'nosuch'"),
     ],
 )

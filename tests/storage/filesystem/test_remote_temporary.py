@@ -209,7 +209,7 @@ def test_clean_takes_uris(root: str, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["clean", root]) == 0
     assert ", 5 bytes" in capsys.readouterr().out and names(root) == []
     assert main(["clean", "s3://nothing-of-that-name/x"]) == 1
-    assert "there is no s3://nothing-of-that-name: make it" in capsys.readouterr().out
+    assert "there is no s3://nothing-of-that-name: create it" in capsys.readouterr().out
 
 
 def test_of_processes_that_cannot_be_seen_what_is_a_day_old_is_left(root: str) -> None:
@@ -258,7 +258,7 @@ def test_a_forked_process_removes_nothing(root: str) -> None:
     [
         ("memory://tmp", "in the memory of this process"),
         ("https://host/tmp", "is read only"),
-        ("s3://me:secret@bucket/tmp", "holds a password"),
+        ("s3://me:secret@bucket/tmp", "contains a password"),
         ("s3://", "does not name a bucket"),
     ],
 )

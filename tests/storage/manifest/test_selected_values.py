@@ -41,7 +41,7 @@ def test_tasks_read_the_columns_that_they_are_told_of(tmp_path: Path) -> None:
     part = pickle.loads(pickle.dumps(whole.between(2, 6, (1, 4))))
     assert read_rows(part, [4, 1], 2, 6).to_pydict() == read_rows(whole, [4, 1], 2, 6).to_pydict()
     assert [len(entry.pages) for entry in part.segments] == [WIDTH + 1] * 2
-    with pytest.raises(StorageError, match="was not told of column 0"):
+    with pytest.raises(StorageError, match="does not know column 0"):
         part.segments[0].pages[0]
     searched = pickle.loads(pickle.dumps(whole.about((4,))))
     assert [entry.columns[4] for entry in searched.segments] == [entry.columns[4] for entry in whole.segments]
