@@ -253,7 +253,7 @@ def _require_no_user(path: str, inside: str, text: str) -> None:
     """Raise if no file exists at a path, and ``inside`` contains a user name or a password, as URIs do."""
     if (has_user(inside) or secrets_of(inside)) and not os.path.lexists(path):
         raise StorageError(
-            f"{visible(without_secrets(text))} holds a password, as addresses do, and is neither a URI nor a path that is there: "
+            f"{visible(without_secrets(text))} contains a password, as addresses do, and is neither a URI nor an existing path: "
             f"{INSTEAD_OF_PASSWORDS}; ./ before the name of a file makes a path of it"
         )
 

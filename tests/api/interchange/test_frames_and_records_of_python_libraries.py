@@ -152,7 +152,7 @@ def test_models_of_pydantic() -> None:
 
 
 def test_what_is_no_list_of_one_class_of_records_is_refused() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="not made of one Model: give a list of them"):
+    with pytest.raises(errors.InvalidArgumentError, match="cannot be made of a single Model: pass a list"):
         SFrame(Model(1, "x"))
     with pytest.raises(errors.InvalidArgumentError, match="not made of one Star"):
         SFrame(Star("sun", 1.0))

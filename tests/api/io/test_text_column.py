@@ -22,7 +22,7 @@ def test_a_value_a_line(tmp_path: Path) -> None:
         column = SArray(str(tmp_path / "values.gz"), dtype)
         assert list(column) == expected and column.dtype is dtype
     assert list(SArray(str(tmp_path / "*.gz"))) == ["1", "", "3"]
-    with pytest.raises(RuntimeError, match=r"a line is no int: leave dtype out"):
+    with pytest.raises(RuntimeError, match=r"a line is not int: omit dtype"):
         SArray(str(path), int)
     with pytest.raises(OSError, match="nope"):
         SArray(str(tmp_path / "nope"))

@@ -78,7 +78,7 @@ def test_no_bucket_is_named(place: str) -> None:
             door(place)
         # What is told first of a place that has several faults.
         other = ("names a directory",) if place.endswith("/") else ("has '*' in it",) if "*" in place else ()
-        told = re.search("names no bucket: write (s3|gs|abfss|az)://bucket/name", str(error.value)) or any(
+        told = re.search("does not name a bucket: write (s3|gs|abfss|az)://bucket/name", str(error.value)) or any(
             words in str(error.value) for words in other
         )
         assert told and "\n" not in str(error.value), door

@@ -374,7 +374,7 @@ def test_files_that_somebody_deletes_are_told(frame: SFrame, monkeypatch: pytest
 
     with monkeypatch.context() as patch, config.using(work_memory=60_000):
         patch.setattr(PartitionRows, "take", taken)
-        with pytest.raises(StorageError, match="are missing: somebody has deleted what is in use; do the same again"):
+        with pytest.raises(StorageError, match="are missing: files were deleted while in use; try again"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 

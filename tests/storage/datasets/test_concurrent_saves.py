@@ -77,7 +77,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], Any]) -> None:
 def test_the_second_of_two_savers_is_told(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     SFrame({"a": [0]}).save(place)
     meanwhile(monkeypatch, lambda: SFrame({"a": [1, 1]}).save(place))
-    with pytest.raises(ConcurrentSaveError, match=r"another program saved .*/frame in the meantime, as version 2: .*save again"):
+    with pytest.raises(ConcurrentSaveError, match=r"another program saved .*/frame in the meantime, as version 2, .*save again"):
         SFrame({"a": [2, 2, 2]}).save(place)
     assert list(load_sframe(place)["a"]) == [1, 1] and list(history(place)["version"]) == [1, 2]
     # Nothing of the loser is left.

@@ -81,7 +81,7 @@ def test_directories_come_back(place: str, form: str) -> None:
     read = {"parquet": SFrame.read_parquet, "orc": SFrame.read_orc}[form]
     assert list(read(f"{place}/{form}")["number"]) == list(frame["number"])
     assert list(read(f"{place}/{form}/*.{form}")["number"]) == list(frame["number"])
-    with pytest.raises(StorageError, match=r"holds part-00000.*do not change places at one stroke: choose another path"):
+    with pytest.raises(StorageError, match=r"holds part-00000.*cannot be replaced atomically: choose another path"):
         DIRECTORIES[form](frame, f"{place}/{form}")
     assert names_below(place) == [name]
 
@@ -189,7 +189,7 @@ def test_two_who_write_one_directory(bucket: Bucket, monkeypatch: pytest.MonkeyP
         bucket.files.pipe_file(place.rpartition("/")[0].removeprefix("s3://") + "/part-00000-other.parquet", b"1")
 
     monkeypatch.setattr(export_directories, "_place", late)
-    with pytest.raises(StorageError, match=r"somebody else wrote part-00000-other\.parquet"):
+    with pytest.raises(StorageError, match=r"another program wrote part-00000-other\.parquet"):
         SFrame({"a": [1]}).write_parquet(bucket.uri + "/p")
     assert bucket.names() == ["p/part-00000-other.parquet"]
 
