@@ -65,7 +65,7 @@ AGGREGATE = by_name(
     }
 )
 
-# Arguments of methods in other libraries: of one method, of one class, or of any. What a method takes instead is in its example.
+# Arguments of methods in other libraries: of one method, of one class, or of any. The example of a method shows what to use instead.
 ARGUMENT = by_name(
     {
         "nothing is changed in place: assign the result, as sf = `sf.sort('a')`": "inplace",
