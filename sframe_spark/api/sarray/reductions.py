@@ -122,7 +122,7 @@ class Reductions:
         return self._extreme("max")
 
     @call_example("sf['a'].std()")
-    def std(self, ddof: int = 0) -> Any:
+    def std(self, ddof: int = 0) -> float | None:
         """Return the standard deviation of all values; None if there are none.
 
         Parameters
@@ -148,7 +148,7 @@ class Reductions:
         return self._spread("column_std", ddof)
 
     @call_example("sf['a'].var()")
-    def var(self, ddof: int = 0) -> Any:
+    def var(self, ddof: int = 0) -> float | None:
         """Return the variance of all values; None if there are none.
 
         Parameters
@@ -259,7 +259,7 @@ class Reductions:
         # Lists and dicts are compared by Python's ==.
         return is_same_kind and any(row == literal.value for row in make_array(self._node))
 
-    def argmax(self) -> Any:
+    def argmax(self) -> int | None:
         """Return the row number of the largest value, the last if there are several; None if there are no rows.
 
         Raises
@@ -275,7 +275,7 @@ class Reductions:
         """
         return self._extreme_row("argmax_row")
 
-    def argmin(self) -> Any:
+    def argmin(self) -> int | None:
         """Return the row number of the smallest value, the last if there are several; None if there are no rows.
 
         Raises
