@@ -62,7 +62,7 @@ def main() -> None:
             for _ in range(runs):
                 for kind in KINDS:
                     found[kind].append(once(kind, rows, place))
-            print(f"\n| {rows:,} rows | import | first | second | first by second | modules | of them ours | pandas |")
+            print(f"\n| {rows:,} rows | import | first | second | first / second | modules | of them of this package | pandas |")
             print("| --- |" + " ---: |" * 7)
             for kind, each in found.items():
                 middle = {name: statistics.median(run[name] for run in each) for name in each[0]}

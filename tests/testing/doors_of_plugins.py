@@ -296,7 +296,7 @@ def spark_lowering(place: Path) -> None:
         assert sorted(groups["m"]) == list(range(993, 1_000))
 
 
-@door("Threads", "`threads=True`", "of state columns: " + DEFAULT, "`threads = True`")
+@door("Threads", "`threads=True`", "if it has state columns: " + DEFAULT, "`threads = True`")
 def threads(place: Path) -> None:
     frame = numbers()
     assert strategies(celsius(frame["v"])) == strategies(as_built_in(frame["v"])) == [STREAM_BY_THREADS]
@@ -335,7 +335,7 @@ def tasks(place: Path) -> None:
     same(found[2], mean_of_groups(frame).sort("k"))
 
 
-@door("Few rows without a plan", "`threads=True`", "of state columns: " + DEFAULT, "`threads = True`")
+@door("Few rows without a plan", "`threads=True`", "if it has state columns: " + DEFAULT, "`threads = True`")
 def few_rows(place: Path) -> None:
     for made in (celsius(numbers(5)["v"]), mean_of_groups(numbers(5)), doubled(numbers(5))):
         made.materialize()
@@ -487,8 +487,7 @@ def page() -> str:
 
 This page lists everything that built-in functions, aggregates and operators can do, and what a plug-in's author writes
 to get the same ([extending](extending.md)). A test tries each of these *doors* (`tests/testing/doors_of_plugins.py`)
-and compares strategies, plans and rows with those of the built-in ones. Built-in ones can do nothing that is missing
-in this table.
+and compares strategies, plans and rows with those of the built-in ones. Built-in ones can do nothing else.
 
 """
     rows = ["| | Door | Function | Aggregate | Operator |", "| ---: | --- | --- | --- | --- |"]

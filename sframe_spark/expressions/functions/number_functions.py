@@ -196,7 +196,7 @@ NUMBER_FUNCTIONS = by_name(
         _line(np.arctanh, "Return the number that has each number as its hyperbolic tangent: NaN outside -1 to 1.", "[0, 1, 2]", "[0.0, inf, nan]"),
         _line(
             np.degrees,
-            "Return each angle in radians in degrees.",
+            "Return each angle, given in radians, in degrees.",
             "[0, 3.141592653589793]",
             "[0.0, 180.0]",
             column=lambda x: x * F.lit(_DEGREES),
@@ -204,7 +204,7 @@ NUMBER_FUNCTIONS = by_name(
         ),
         _line(
             np.radians,
-            "Return each angle in degrees in radians.",
+            "Return each angle, given in degrees, in radians.",
             "[0, 180]",
             "[0.0, 3.141592653589793]",
             column=lambda x: x * F.lit(_RADIANS),
