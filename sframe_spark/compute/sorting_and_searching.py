@@ -240,6 +240,9 @@ def max_bits(count: int) -> int:
 BITS = 63
 # Smaller inputs are not sorted faster this way.
 SMALL_SORT = 1 << 12
+SMALL_SORT_OF_SEVERAL = 1 << 17
+# Numbers of more bits are replaced by those of their values, if these are few.
+CODED_BITS = 20
 # If more than one in MAX_SHARED rows has the same leading bits as a neighbour, sorting by leading bits does not pay.
 MAX_SHARED = 8
 
@@ -261,8 +264,15 @@ def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
     varying = [part for part in parts if rows and (part != part[0]).any()]
     if not varying:
         return np.arange(rows)
-    if len(varying) > 1 or rows < SMALL_SORT:
+    if rows < (SMALL_SORT if len(varying) == 1 else SMALL_SORT_OF_SEVERAL):
         return np.lexsort(varying[::-1])
+    if len(varying) > 1:
+        # Stable sorts by one array after the other, the last one first.
+        packed = packed_together(varying, BITS - rows.bit_length())
+        order = order_of(packed[-1:])
+        for part in reversed(packed[:-1]):
+            order = order[order_of([part[order]])]
+        return order
     numbers = as_ordered_ints(varying[0])
     low, high = int(numbers.min()), int(numbers.max())
     row_bits, bits = rows.bit_length(), (high - low).bit_length()
@@ -273,6 +283,45 @@ def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
     if not left_out:
         return np.sort((numbers - low) << row_bits | np.arange(rows)) & ((1 << row_bits) - 1)
     return order_by_leading((numbers - low).view(np.uint64), row_bits, bits)
+
+
+# If fewer than one in so many of some values tried are different, values are numbered.
+TRIED, MIN_REPEATED = 1 << 14, 4
+
+
+def packed_together(parts: Sequence[np.ndarray], max_bits: int) -> list[np.ndarray]:
+    """Return arrays by which rows are in the same order, of which neighbours are put into one array of ints where these have at most ``max_bits``.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in packed_together([np.array([7, 9, 8]), np.array([5, 5, 6])], 8)]
+    [[0, 4, 3]]
+    """
+    result: list[np.ndarray] = []
+    used = 0
+    for part in parts:
+        numbers, bits = few_bits(part)
+        if result and used + bits <= max_bits:
+            result[-1] = (result[-1] << bits) | numbers
+            used += bits
+        else:
+            result.append(numbers)
+            used = bits
+    return result
+
+
+def few_bits(part: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return ints in the order of some numbers, and how many bits they have: distances from the smallest, or numbers of few distinct values."""
+    numbers = as_ordered_ints(part)
+    low, high = int(numbers.min()), int(numbers.max())
+    tried = numbers[:: max(1, len(numbers) // TRIED)]
+    if (high - low).bit_length() > CODED_BITS and MIN_REPEATED * len(np.unique(tried)) <= len(tried):
+        coded = pa.array(numbers).dictionary_encode()
+        values = coded.dictionary.to_numpy()
+        ranks = np.empty(len(values), dtype=np.int64)
+        ranks[np.argsort(values)] = np.arange(len(values))
+        return ranks[coded.indices.to_numpy()], len(values).bit_length()
+    return (numbers - low, (high - low).bit_length()) if high - low <= np.iinfo(np.int64).max else (numbers, 64)
 
 
 def search_sorted(ascending: np.ndarray, targets: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:

@@ -206,6 +206,8 @@ def unknown_unit(unit: str, text: str, what: str, tables: Sequence[Mapping[str, 
     name, has_months = unit.lower(), CALENDAR_UNITS in tables
     if name == "m":
         problem = "may be minutes or months: write 'min' for minutes" + (", 'mo' for months" if has_months else "; months have no fixed length")
+    elif name in ("b", "bd", "c") or name.startswith("business"):
+        problem = "are business days, by which times are moved (shift_time), but of which no intervals are made: take '1d' without the other days"
     elif name in CALENDAR_UNITS:
         problem = "has no fixed length (months and years differ): use weeks, days or smaller units"
     else:

@@ -55,6 +55,16 @@ def test_rows_that_share_their_leading_bits_are_told_apart(row_bits: int) -> Non
     assert np.array_equal(order_by_leading(numbers, row_bits), np.argsort(numbers, kind="stable"))
 
 
+@pytest.mark.parametrize("first", columns())
+def test_many_rows_are_sorted_by_several_arrays_in_turn(first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorting_and_searching, "SMALL_SORT_OF_SEVERAL", 0)
+    made = columns()
+    for second in made:
+        chosen = [made["few values"][::-1], made[first], made[second]]
+        for parts in (chosen[1:], chosen):
+            assert np.array_equal(order_of(parts), np.lexsort(parts[::-1])), second
+
+
 @given(st.lists(st.integers(0, 3), max_size=40), st.integers(0, 2**32))
 def test_several_arrays_are_compared_one_after_the_other(first: list[int], seed: int) -> None:
     if not first:

@@ -118,7 +118,7 @@ class DateTimes:
         return make_frame(zip_columns(*columns), [prefixed(column_name_prefix, part) for part in parts])
 
     @classmethod
-    def date_range(cls, start_time: datetime.datetime, end_time: datetime.datetime, freq: datetime.timedelta) -> SArray:
+    def date_range(cls, start_time: datetime.datetime, end_time: datetime.datetime, freq: datetime.timedelta | str) -> SArray:
         """Return a column of date-times at equal distances.
 
         Parameters
@@ -128,14 +128,15 @@ class DateTimes:
         end_time
             The end; included if it is one of the date-times.
         freq
-            The distance between date-times.
+            The distance between date-times: a ``timedelta``, or a text such as ``"6h"`` or ``"1mo"`` (months, quarters and years of the calendar; a
+            day that a month does not have is its last one).
 
         Raises
         ------
         TypeError
             If an argument has another class, or only one of the date-times has an offset from UTC.
         ValueError
-            If ``end_time`` is before ``start_time``, or ``freq`` is not positive.
+            If ``end_time`` is before ``start_time``, or ``freq`` is not positive or no duration.
 
         Examples
         --------
@@ -143,12 +144,14 @@ class DateTimes:
         >>> from sframe_spark import SArray
         >>> [day.day for day in SArray.date_range(datetime(2024, 2, 28), datetime(2024, 3, 1), timedelta(days=1))]
         [28, 29, 1]
+        >>> [(day.month, day.day) for day in SArray.date_range(datetime(2024, 1, 31), datetime(2024, 4, 30), "1mo")]
+        [(1, 31), (2, 29), (3, 31), (4, 30)]
         """
         for name, value in (("start_time", start_time), ("end_time", end_time)):
             if not isinstance(value, datetime.datetime):
                 raise SchemaError(f"{name} must be a datetime.datetime, not {type(value).__name__}")
-        if not isinstance(freq, datetime.timedelta):
-            raise SchemaError(f"freq must be a datetime.timedelta, not {type(freq).__name__}")
+        if not isinstance(freq, (datetime.timedelta, str)):
+            raise SchemaError(f"freq must be a datetime.timedelta, or a text such as '1mo', not {type(freq).__name__}")
         return make_array(uniform_times(start_time, end_time, freq))
 
 
