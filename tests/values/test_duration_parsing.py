@@ -67,6 +67,8 @@ def test_numbers(value: float) -> None:
         ("1y", "no fixed length"),
         ("5m", "minutes or months"),
         ("5 parsecs", "not a unit"),
+        ("1bd", "are business days, by which times are moved"),
+        ("2 B", "are business days, by which times are moved"),
         ("3", "not a duration"),
         ("", "not a duration"),
         ("d3", "not a duration"),

@@ -143,6 +143,19 @@ def test_bars_from_half_past_nine_over_a_change_of_daylight_saving() -> None:
     assert [row["t"] for row in same] == [row["t"] for row in bars]
 
 
+def test_ranges_of_date_times_by_months_and_by_texts() -> None:
+    start = datetime.datetime(2024, 1, 31)
+    assert list(SArray.date_range(start, start + datetime.timedelta(hours=12), "6h")) == [start + datetime.timedelta(hours=h) for h in (0, 6, 12)]
+    months = [(day.month, day.day, day.hour) for day in SArray.date_range(start.replace(hour=5), datetime.datetime(2024, 5, 1), "1mo")]
+    assert months == [(1, 31, 5), (2, 29, 5), (3, 31, 5), (4, 30, 5)]
+    years = SArray.date_range(datetime.datetime(2024, 2, 29, tzinfo=UTC), datetime.datetime(2028, 2, 29, tzinfo=UTC), "1y")
+    assert [(day.year, day.day) for day in years] == [(2024, 29), (2025, 28), (2026, 28), (2027, 28), (2028, 29)]
+    with pytest.raises(ValueError, match="business days"):
+        SArray.date_range(start, start, "1bd")
+    with pytest.raises(TypeError, match="freq must be a datetime.timedelta, or a text such as '1mo', not int"):
+        SArray.date_range(start, start, 3)  # type: ignore[arg-type]
+
+
 def test_an_origin_with_an_offset_is_an_instant() -> None:
     times = SArray([datetime.datetime(2024, 7, 1, 12, tzinfo=UTC)])
     assert str(times.floor_time("1d", origin=datetime.datetime(2024, 1, 1, 5, tzinfo=UTC), zone="America/New_York")[0]) == "2024-07-01 00:00:00-04:00"
