@@ -75,7 +75,9 @@ def random_intervals(growth: Growth, node: PlannerNode, position: int) -> Assign
         return AssignIntervals(position, Grid(None, closed, label), clock, INT if is_int else FLOAT)
     least = (max(values) - min(values)) / MOST_INTERVALS
     lengths = [length for length in (1, 3, 7, 100, 2**17) if length >= least] if is_int else [n for n in (0.25, 1.0, 2.5, 2.0**17) if n >= least]
-    return AssignIntervals(position, Grid(growth.choose.choice(lengths), closed, label))
+    every = growth.choose.choice(lengths)
+    # Ends of floats from an origin on are rounded.
+    return AssignIntervals(position, Grid(every, closed, label, growth.choose.randrange(int(every)) if is_int else 0))
 
 
 def put_in_intervals(growth: Growth) -> PlannerNode | None:
