@@ -152,7 +152,7 @@ def test_ranges_of_date_times_by_months_and_by_texts() -> None:
     assert [(day.year, day.day) for day in years] == [(2024, 29), (2025, 28), (2026, 28), (2027, 28), (2028, 29)]
     with pytest.raises(ValueError, match="business days"):
         SArray.date_range(start, start, "1bd")
-    with pytest.raises(TypeError, match="freq must be a datetime.timedelta, or a text such as '1mo', not int"):
+    with pytest.raises(TypeError, match=r"freq must be a datetime\.timedelta, or a text such as '1mo', not int"):
         SArray.date_range(start, start, 3)  # type: ignore[arg-type]
 
 
