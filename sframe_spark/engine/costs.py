@@ -1,6 +1,7 @@
-"""Thresholds that decide how a plan runs, and the reason for each: one place to look, to measure and to change.
+"""Thresholds that decide how a plan runs, with the reason for each: one place to find, measure and change them.
 
-Bytes are bytes in memory unless a comment says otherwise. What a user may set is in :mod:`sframe_spark.config`. Limits of formats (bytes of an Arrow
+Bytes are bytes in memory unless a comment says otherwise. Options that users may set are in :mod:`sframe_spark.config`. Limits of formats (bytes of
+an Arrow
 array) and of kernels (when a dictionary pays) stay with the format and the kernel.
 """
 
@@ -169,7 +170,7 @@ TASKS_OF_THREAD_AFTER_SHUFFLE = 8
 # many as this are read, joined and grouped in that time.
 MAX_ROWS_RUN_DIRECTLY = 65_536
 MAX_BYTES_RUN_DIRECTLY = 16 << 20
-# Of more rows than this, or stored ones, a slice of first rows is computed by a plan, which leaves out the others; and the graph is not locked
+# For more rows than this, or for stored ones, a slice of first rows is computed by a plan, which leaves out the others; and the graph is not locked
 # while they are computed.
 MAX_ROWS_FOR_SLICE_RUN_DIRECTLY = 4_096
 # Limit in bytes for the columns of all nodes together.

@@ -17,7 +17,7 @@ from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.printed_plans import quoted
 
 Names = tuple[str | None, ...]
-# A text, which is left as it is, or a column as parameters of operators name it.
+# A text, which stays unchanged, or a column as parameters of operators name it.
 COLUMN_NUMBER = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.])(?P<kind>[cv])(?P<number>\d+)\b""")
 
 

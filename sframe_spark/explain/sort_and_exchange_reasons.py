@@ -525,7 +525,7 @@ def title_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
 
 
 def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
-    """Return, in words, the first condition for searching one side of a join that the join does not meet."""
+    """Return, in words, the first condition for searching one side of a join that the join does not satisfy."""
     left, right = node.inputs
     if len(operator.left_keys) != 1:
         return "a search takes one key"

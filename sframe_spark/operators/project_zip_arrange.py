@@ -64,7 +64,7 @@ class Project(Operator):
         return [[(0, position)] for position in self.positions]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
-        """Return the origins of some output columns, without those of all others."""
+        """Return the origins of some output columns only."""
         return [(0, self.positions[column]) for column in columns]
 
     def requires(self, slot: int) -> Need:
@@ -134,7 +134,7 @@ class Zip(Operator):
         return [[(slot, position)] for slot, facts in enumerate(inputs) for position in range(facts.width)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
-        """Return the origins of some output columns, without those of all others."""
+        """Return the origins of some output columns only."""
         return zip_origins(columns, [child.facts for child in inputs])
 
     def requires(self, slot: int) -> Need:
@@ -319,7 +319,7 @@ class Arrange(Operator):
         return [[(slot, position)] for slot, position in zip(self.slots, self.positions, strict=True)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
-        """Return the origins of some output columns, without those of all others."""
+        """Return the origins of some output columns only."""
         return [(self.slots[column], self.positions[column]) for column in columns]
 
     def requires(self, slot: int) -> Need:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Preservation(NamedTuple):
-    """What an operator preserves: True if it does, False if it does not, None if nothing is guaranteed.
+    """The order properties that an operator preserves: True if it does, False if it does not, None if nothing is guaranteed.
 
     Parameters
     ----------

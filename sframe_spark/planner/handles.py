@@ -22,7 +22,7 @@ class HasNode(Protocol):
 
 
 class Handle:
-    """A handle of a node, for code that keeps the node and is no frame or column."""
+    """A handle of a node, for code other than frames and columns that keeps the node."""
 
     __slots__ = ("__weakref__", "_node")
 

@@ -68,7 +68,7 @@ class Law:
 
 @attrs.frozen
 class Stage:
-    """A named group of laws that runs to a fixed point, and the reason why it is a stage of its own.
+    """A named group of laws that runs to a fixed point, and the reason why it is a separate stage.
 
     The laws of the stages ``also`` are tried again in this stage. If ``top_down``, consumers are visited before their inputs. If the stage has
     changed the plan, the optimizer continues at the stage ``back_to``, whose laws may apply again.

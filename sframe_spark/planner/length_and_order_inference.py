@@ -112,7 +112,7 @@ def properties_of(root: PlannerNode) -> RelationProperties:
 
 
 def in_any_order(node: PlannerNode) -> PlannerNode:
-    """Return a node with the same rows, of which only what holds in any order of the rows is known."""
+    """Return a node with the same rows and only those facts that hold in any order of the rows."""
     properties = properties_of(node)
     result = PlannerNode(node.operator, node.inputs, node.facts)
     assert node.known is not None

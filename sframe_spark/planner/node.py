@@ -78,7 +78,7 @@ class PlannerNode:
 
     @property
     def length(self) -> Length:
-        """What is known about the number of rows."""
+        """The known facts about the number of rows."""
         return self.facts.length
 
     def with_inputs(self, inputs: Sequence[PlannerNode]) -> PlannerNode:

@@ -273,7 +273,7 @@ class Operator(Traits):
 
 
 def has_lowering(operator: Operator) -> bool:
-    """Return whether Spark can compute an operator by operations of its own, since its class defines :meth:`Operator.plan_to_operator`."""
+    """Return whether Spark can compute an operator with its own operations, since its class defines :meth:`Operator.plan_to_operator`."""
     return type(operator).plan_to_operator is not Operator.plan_to_operator
 
 

@@ -70,7 +70,7 @@ class RangeSplit:
 
 
 class StateRows(Protocol):
-    """Groups of rows as rows of their own, *states*, of which there may be several for a group: fewer are exchanged than rows.
+    """Groups of rows represented as rows, *states*, possibly several for a group: fewer states than rows are exchanged.
 
     States of all rows, in the order of these, give the result of the kernel. Their first column is the one by whose ranges rows are divided.
     """

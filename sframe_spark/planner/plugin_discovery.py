@@ -45,7 +45,7 @@ class PluginPackage:
 
     @property
     def key(self) -> str:
-        """What tells the package from others: its normalised name."""
+        """The name that identifies the package: its normalised name."""
         return normalised(self.distribution) or self.place
 
     @property

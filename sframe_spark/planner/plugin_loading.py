@@ -33,7 +33,7 @@ LOADED, LEFT_OUT, SWITCHED_OFF = "loaded", "left out", "switched off"
 
 @attrs.frozen
 class Plugin:
-    """What became of the plug-ins of an installed package; ``str()`` gives it in one line.
+    """The outcome of loading the plug-ins of an installed package; ``str()`` returns it in one line.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Plugin:
 
 @attrs.frozen
 class PluginOutcome:
-    """What became of a package that was to be loaded: the fault is empty if it was.
+    """The outcome of loading a package: the fault is empty on success.
 
     ``lost`` is what it had registered before it failed; ``advice`` is what its author should know of a package that was loaded.
     """
@@ -119,7 +119,7 @@ class PluginLoader:
             warnings.warn(PluginWarning(_warning(outcome)), stacklevel=users_level())
 
     def forget(self) -> None:
-        """Look for packages, and load them, anew when plug-ins are next needed; what was registered stays."""
+        """Search for packages and load them again when plug-ins are next needed; registrations stay."""
         self._outcomes, self._complete_without = {}, None
         plugin_packages.cache_clear()
 
@@ -262,7 +262,7 @@ def _loaded(package: PluginPackage, taken: Mapping[str, str]) -> PluginOutcome:
 
 
 def _advice_on_laws(package: PluginPackage) -> str:
-    """Return which laws of the modules of a package nobody has registered; empty if there are none."""
+    """Return which laws of the modules of a package are not registered; empty if there are none."""
     own, registered = modules_of(package), {rule.equation for rule in registered_laws()}
     modules = [module for name, module in list(sys.modules.items()) if _is_within(name, own)]
     laws = {item.equation: item for module in modules for item in list(vars(module).values()) if isinstance(item, Law)}
@@ -290,7 +290,7 @@ def _is_imported(module: str, package: PluginPackage) -> bool:
 
 
 def _forget_modules(package: PluginPackage, before: Set[str]) -> None:
-    """Let modules of a package that failed be imported anew, and so register again."""
+    """Let modules of a package that failed be imported again, and so register again."""
     own = modules_of(package)
     for module in set(sys.modules) - before:
         if _is_within(module, own):

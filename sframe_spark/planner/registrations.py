@@ -44,7 +44,7 @@ class Registration:
 
 @attrs.define
 class Transaction:
-    """What one plug-in registers while it is loaded, without what modules of other plug-ins register that it imports."""
+    """The registrations of one plug-in while it is loaded, without those of modules of other plug-ins that it imports."""
 
     plugin: str
     is_of_another: Callable[[str], bool]
@@ -95,7 +95,7 @@ def is_loading_plugin() -> bool:
 def registering(plugin: str, is_of_another: Callable[[str], bool]) -> Iterator[Transaction]:
     """Let what is registered in this block belong to a plug-in; if the block fails, all of it is taken back.
 
-    What a module registers that is of another plug-in, of which ``is_of_another`` is told the name, belongs to that one.
+    Registrations of a module of another plug-in, as ``is_of_another`` decides by its name, belong to that one.
     """
     transaction = Transaction(plugin, is_of_another)
     token = _TRANSACTION.set(transaction)

@@ -1,4 +1,4 @@
-"""The law that tells the sources of plug-ins which rows a filter above them keeps."""
+"""The law that passes to the sources of plug-ins which rows a filter above them keeps."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
 
 
 def is_in_search_order(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
-    """Return whether matches can be found by searching the second input as it is, without sorting it."""
+    """Return whether matches can be found by searching the second input without sorting it."""
     if not runs_as_kernels(right) or not can_be_searched(operator, left, right):
         return False
     a, b = operator.left_keys[0], operator.right_keys[0]

@@ -49,7 +49,7 @@ class Narrowing:
         return self.values[id(self.nodes[-1])][0]
 
     def find_required(self) -> None:
-        """Find the columns that are read of each node, and the columns of its inputs that these need; a node of which none is read is skipped."""
+        """Find the columns that are read of each node, and the columns of its inputs that these need; a node without such columns is skipped."""
         root = self.nodes[-1]
         read: dict[int, set[int]] = {id(root): set(range(root.facts.width))}
         for node in reversed(self.nodes):

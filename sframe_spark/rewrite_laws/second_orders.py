@@ -23,7 +23,7 @@ from sframe_spark.rewrite_laws.pruning_by_recorded_bounds import mask_ranges
 from sframe_spark.storage.manifest.manifest import SecondOrder
 from sframe_spark.storage.segments.pruning import matching_ranges
 
-# Rows that a filter keeps are sorted by their numbers: where they may be more than one in so many, all rows are read as they are.
+# Rows that a filter keeps are sorted by their numbers: if they may be more than this share, all rows are read in their stored order.
 SHARE_OF_ROWS = 3
 # Rows whose matches are searched may each find theirs in a row group of its own.
 MAX_ROWS_SEARCHED = 1_000

@@ -33,7 +33,7 @@ def require_unchanged_files(root: PlannerNode) -> None:
 
 
 def watched_manifests(root: PlannerNode) -> list[Manifest]:
-    """Return the manifests of datasets below a node whose files others may change."""
+    """Return the manifests of datasets below a node whose files other programs may change."""
     with GRAPH_LOCK:
         manifests = [node.operator.manifest for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
     return list({manifest.identity: manifest for manifest in manifests if manifest.watched}.values())

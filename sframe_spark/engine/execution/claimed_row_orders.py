@@ -1,6 +1,6 @@
 """Compares the rows of external files with the orders that their footers claim, before the first plan that could use an order is made.
 
-An order that turns out not to hold is no error: plans do not use it, and the rows are not compared with it again.
+An order that turns out not to hold is not an error: plans do not use it, and the rows are not compared with it again.
 """
 
 from __future__ import annotations

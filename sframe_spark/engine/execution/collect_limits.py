@@ -34,7 +34,7 @@ def require_memory(node: PlannerNode, as_objects: bool = False) -> None:
     node
         The node whose rows are collected.
     as_objects
-        Whether every value becomes a Python object of its own.
+        Whether every value becomes a separate Python object.
 
     Raises
     ------

@@ -54,7 +54,7 @@ class _NeedsPlanError(Exception):
 
 @attrs.frozen
 class FewRowsShape(Shape):
-    """Few rows, for which a program runs as it is in place of a plan: the planner gives this shape to no part of a plan."""
+    """Few rows, which are computed directly, without a plan: the planner never chooses this shape."""
 
     name: ClassVar[str] = "few rows"
 
@@ -423,7 +423,7 @@ class DirectRun:
         self._count_bytes(Chunk(tuple(step.values.values()), rows))
 
     def _require_room(self, source: Source, rows: int) -> None:
-        """Require that rows to be read are known to be no more bytes than a node may have."""
+        """Require that the rows to read are known to fit in the bytes that a node may have."""
         sizes = source.planned_sizes_between(0, rows)
         if sum(self.max_bytes + 1 if size is None else size for size in sizes) > self.max_bytes:
             raise _NeedsPlanError

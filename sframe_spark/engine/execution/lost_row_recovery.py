@@ -183,7 +183,7 @@ def _restore(source: SegmentSource, make: Make) -> None:
     lineage.restored = restored
     for reference, below in lineage.leaves.values():
         if reference() is None:
-            # Restored rows of intermediate datasets that nobody refers to are released.
+            # Restored rows of intermediate datasets without references are released.
             below.restored = None
 
 

@@ -69,7 +69,7 @@ class NewColumns:
     computed, stored
         The nodes that compute the new columns, in the order of ``together``, and the sources of the other columns.
     shown
-        For each column of the frame the node that it comes from, and its position in that node.
+        For each column of the frame, the node that it comes from and its position in that node.
     handle
         The handle of the frame, kept so that the frame counts as in use until all of its columns are stored.
     """

@@ -116,7 +116,7 @@ class Executor:
             root = self._with_waiting(planner, root)
 
     def _with_waiting(self, planner: SectionPlanner, root: PlannerNode) -> PlannerNode:
-        """Run the sections whose rows decide how many rows a join has, and return the plan over what they give."""
+        """Run the sections whose rows decide how many rows a join has, and return the plan over their results."""
         results = self._results_of(planner.waiting)
         replaced = {id(planner.section_origins[key].node): (planner.section_origins[key], rows) for key, rows in results.items()}
         return fold([root], partial(over_rows, replaced))[id(root)]
@@ -171,7 +171,7 @@ class Executor:
         return results
 
     def _decided(self, section: Section, results: dict[int, PlannerNode]) -> Section:
-        """Give a section its number, and return it planned again over the results that it reads, of which more is known now."""
+        """Give a section its number, and return it planned again over the results that it reads, about which more is known now."""
         if not section.number:
             section.sample_number = self.run_log.next_number(self.prefix) if section.shape.takes_sample else ""
             section.number = self.run_log.next_number(self.prefix)
@@ -260,7 +260,7 @@ class Executor:
 
 
 def site_of_section(section: Section) -> Site:
-    """Return the site as it is now for a section, which this process computes alone if it was planned so."""
+    """Return the current site for a section, which this process computes alone if it was planned so."""
     return attrs.evolve(Site.now(), is_alone=section.is_alone)
 
 

@@ -290,7 +290,7 @@ def is_for_threads(node: PlannerNode) -> bool:
 
 
 def is_thread_safe(node: PlannerNode) -> bool:
-    """Return whether an operator, and what it calls, is built-in or of a plug-in that says that threads may call it; users' functions are allowed."""
+    """Return whether an operator and all that it calls are built-in, or of a plug-in that lets threads call it; users' functions are allowed."""
     operator = node.operator
     return (is_builtin(type(operator)) or operator.threads) and not operator.runs_python and calls_plugins_safe_in_threads(node)
 

@@ -30,7 +30,7 @@ def site_of_plan(root: PlannerNode, directory: str | None = None) -> Site:
 def is_computed_alone(root: PlannerNode, site: Site, directory: str | None) -> bool:
     """Return whether this process computes a plan alone.
 
-    Rows that only Spark can read are left to Spark, and so are many rows that it sees beside few that it does not: these are sent to it.
+    Rows that only Spark can read are left to Spark. If Spark sees most of the rows, the few that it does not see are sent to it.
     """
     leaves = [node for node in postorder([root]) if not node.inputs]
     here = [leaf for leaf in leaves if is_only_here(leaf, site)]

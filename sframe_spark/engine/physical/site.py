@@ -32,7 +32,7 @@ class Site:
 
     @classmethod
     def now(cls) -> Site:
-        """Return the site as it is now."""
+        """Return the current site."""
         return cls()
 
     @cached_property
@@ -107,7 +107,7 @@ class Site:
 
     @cached_property
     def unshared_directories(self) -> frozenset[str]:
-        """The directories that Spark's machines were found not to share: they do not see what is there, or this process not what they write."""
+        """The directories that Spark's machines were found not to share: either they do not see its files, or this process does not see theirs."""
         return frozenset(directory for directory, _ in get_unshared())
 
     @property

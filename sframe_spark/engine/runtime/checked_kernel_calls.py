@@ -1,4 +1,4 @@
-"""Calls of operators, with checks of what they return: values of a wrong type would be misread, and errors of plug-ins name their operator."""
+"""Calls operators and checks what they return: values of a wrong type would be misread. Errors of plug-ins name their operator."""
 
 from __future__ import annotations
 

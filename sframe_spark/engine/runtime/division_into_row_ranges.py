@@ -69,7 +69,7 @@ def bytes_made(plan: Pipeline, indices: Iterable[int]) -> float:
 
 
 def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int) -> list[RangeTask]:
-    """Return tasks of which each continues from the states of the one before it; ``ahead`` threads prefetch rows for each."""
+    """Return tasks, each of which continues from the states of the one before it; ``ahead`` threads prefetch rows for each."""
     tasks: list[RangeTask] = []
     for index, rows in reversed(list(enumerate(ranges))):
         task = divided.task(rows, {}, final=rows is ranges[-1])

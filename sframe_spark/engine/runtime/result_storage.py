@@ -95,7 +95,7 @@ class PartialRows:
 
 
 def partial_rows(chunks: Iterator[Chunk], reservation: MemoryReservation) -> PartialRows:
-    """Buffer rows as long as memory can be reserved for them; the others are left to be computed later."""
+    """Buffer rows as long as memory can be reserved for them; the remaining rows are computed later."""
     buffered = list[Chunk]()
     while not reservation.is_full:
         chunk = next(chunks, None)
@@ -251,7 +251,7 @@ def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
 
 
 def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
-    """Return a source of rows, given run by run, of which one is in memory at a time; they are written as a temporary dataset."""
+    """Write rows as a temporary dataset, given run by run with one run in memory at a time, and return their source."""
     with new_dataset(types, MaterializeOptions()) as dataset:
         return dataset.source(segments_of_runs(runs, types, dataset.directory))
 
@@ -325,7 +325,7 @@ def with_rows_sent(root: PlannerNode, asks: bool = False) -> PlannerNode:
     root
         The plan.
     asks
-        Whether to ask Spark about directories of which nothing is known yet.
+        Whether to ask Spark about directories not checked yet.
     """
     leaves = {id(node): node for node in postorder([root]) if not node.inputs and node.operator.is_source}
     unseen = {key: node for key, node in leaves.items() if why_unseen(node.operator, asks)}

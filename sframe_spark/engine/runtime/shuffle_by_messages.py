@@ -1,4 +1,4 @@
-"""A shuffle by messages: Spark tasks send one another the rows of each partition, and others of the same job compute the results of their partitions.
+"""A shuffle by messages: Spark tasks send one another the rows of each partition, and other tasks of the job compute their results.
 
 Unlike tasks that fill a :class:`ShuffleStore`, they share no directory: Spark's own shuffle moves the rows.
 """
@@ -43,7 +43,7 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 
 @attrs.frozen(eq=False)
 class RowSending(SharedValue):
-    """What tasks need to send their rows.
+    """The information that tasks need to send their rows.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class ReceivedRun:
 
 @attrs.define(eq=False)
 class Inbox:
-    """The rows that a receiver has got: in memory as long as they have room, the others in a file that nobody else sees.
+    """The rows that a receiver has received: in memory as long as there is room, then in a file of this task alone.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _as_it_is(content: pa.Buffer) -> pa.Buffer:
 
 
 class ReceivedRows(Protocol):
-    """What a receiver or a relay returns."""
+    """The return value of a receiver or a relay."""
 
     @property
     def rows(self) -> Mapping[int, int]:
@@ -202,7 +202,7 @@ class ReceivedRows(Protocol):
 
 @attrs.frozen(eq=False)
 class ReceivedResult:
-    """What a receiver has made of its partitions.
+    """The results that a receiver has computed from its partitions.
 
     Parameters
     ----------
@@ -218,14 +218,14 @@ class ReceivedResult:
 
 @attrs.frozen(eq=False)
 class RowReceiving(SharedValue):
-    """What tasks need to compute the results of their partitions.
+    """The information that tasks need to compute the results of their partitions.
 
     Parameters
     ----------
     schema
         Types of the columns.
     passed
-        For each partition, whether the kernel leaves its rows as they are.
+        For each partition, whether the kernel returns its rows unchanged.
     max_bytes
         The largest size of other partitions.
     room
@@ -254,12 +254,12 @@ class RowReceiving(SharedValue):
 
 @attrs.frozen(eq=False)
 class WrittenPartitions:
-    """What receivers have written.
+    """The partitions that receivers have written.
 
     Parameters
     ----------
     entries
-        The segments of the result, of which those of partitions without rows are missing.
+        The segments of the result; partitions without rows have none.
     are_all
         Whether no partition was too large.
     sent

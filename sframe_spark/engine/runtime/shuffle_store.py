@@ -339,7 +339,7 @@ class PartitionRows:
 
 @attrs.define(eq=False)
 class ShuffleIndex:
-    """What was added to a store, and where it is stored.
+    """The rows that were added to a store, and where they are stored.
 
     Parameters
     ----------
@@ -587,7 +587,7 @@ class ShuffleStore:
 
 @attrs.frozen(eq=False)
 class FillsInTask(SharedValue):
-    """What tasks in other processes need to add their rows to a store.
+    """The information that tasks in other processes need to add their rows to a store.
 
     Parameters
     ----------

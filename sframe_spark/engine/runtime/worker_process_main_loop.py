@@ -103,7 +103,7 @@ def serve(requests: int, life: int) -> None:
 
 
 def _report(channel: Channel, done: int) -> None:
-    """Tell the parent how many rows of the task are done. A process that a user's function has forked tells nothing."""
+    """Report to the parent how many rows of the task are done. A process that a user's function has forked reports nothing."""
     with contextlib.suppress(OSError):
         channel.send(done.to_bytes(BYTES_OF_REPORT, "little"))
 

@@ -32,13 +32,13 @@ from sframe_spark.process.memory import memory_for_batches
 class CountMatchesShape(Shape):
     """A join over sources whose number of rows is counted, as it decides how the join and what is above it run; its result is the join, counted.
 
-    The planner makes such a section beside the plan: the plan is made again when it has run.
+    The planner makes such a section in addition to the plan, which is made again when the section has run.
     """
 
     name: ClassVar[str] = "count matches"
 
     def workers_for(self, part: PlanPart) -> Workers | None:
-        """Return the driver for a join over inputs that can be read as they are, if its rows should be counted first."""
+        """Return the driver for a join over inputs that can be read directly, if its rows should be counted first."""
         is_over_ranges = part.placement is not None and part.placement.segment
         return Workers.DRIVER if is_over_ranges and is_to_be_counted(part.root, part.site) and not sections_in(part.root) else None
 
@@ -82,7 +82,7 @@ def may_be_counted(node: PlannerNode, site: Site) -> bool:
         return False
     if is_to_be_counted(node, site):
         return bool(sections_in(left)) or can_be_counted(left, site)
-    # As long as nobody knows how many rows the left side has, it has too many.
+    # A left side with an unknown number of rows counts as too large.
     return any(is_to_be_counted(below, site) for below in postorder([left]))
 
 
@@ -166,7 +166,7 @@ def is_much_to_compute(plan: PlannerNode, site: Site) -> bool:
         return False
     if bytes_of_rows(plan, plan.length.at_most) <= site.memory_budget:
         return False
-    # Filters and row-wise operators need no row ranges of their own.
+    # Filters and row-wise operators do not need separate row ranges.
     return runs_over_ranges(plan) or all(
         runs_over_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.row_choice is RowChoice.FILTER
         for node in nodes

@@ -32,7 +32,7 @@ from sframe_spark.process.memory import memory_for_batches
 
 @attrs.frozen
 class FirstRowsShape(Shape):
-    """A slice whose rows the driver looks for, within a limit of rows that it reads."""
+    """A slice whose rows the driver searches for, reading at most a limited number of rows."""
 
     name: ClassVar[str] = "first rows"
 

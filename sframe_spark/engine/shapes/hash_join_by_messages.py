@@ -4,9 +4,9 @@ The side whose rows decide the order of the result is the probe side; of an oute
 
 1. Tasks send by the hash of the keys: those of the probe side only keys and row ids, those of the other side all columns.
 2. A relay gets one hash partition of both sides. It finds the partners of each probe row, and sends these with the row ids of the probe rows.
-3. A receiver gets the partners of the rows of one probe task. It computes the rows of the task again, and puts their partners beside them.
+3. A receiver gets the partners of the rows of one probe task. It computes the rows of the task again, and adds their partners.
 
-So rows of the probe side do not cross, and come in their order. Rows that an outer join adds behind them have receivers of their own.
+So rows of the probe side are not sent, and stay in order. Rows that an outer join adds after them have separate receivers.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class TaskOfRowId:
 
 @attrs.frozen(eq=False)
 class FoundPartners:
-    """What a relay has made of a hash partition of both sides.
+    """The partners that a relay has found in a hash partition of both sides.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class FoundPartners:
 
 @attrs.frozen(eq=False)
 class PartnerSearch(SharedValue):
-    """What relays need to find partners.
+    """The information that relays need to find partners.
 
     Parameters
     ----------
@@ -142,12 +142,12 @@ class PartnerSearch(SharedValue):
 
 @attrs.frozen(eq=False)
 class RowsWithPartners(SharedValue):
-    """What receivers need to compute the rows of the result.
+    """The information that receivers need to compute the rows of the result.
 
     Parameters
     ----------
     join
-        Puts partners beside rows.
+        Adds partners to rows.
     schemas, result
         Types of the columns of both inputs, and of the result.
     received
@@ -181,7 +181,7 @@ class RowsWithPartners(SharedValue):
         yield in_order_of_ids(partners.take())
 
     def _in_order_by_files(self, partners: PartitionRows) -> Iterator[Chunk]:
-        """Yield partners in the order of their row ids, range by range: those of one row, of which there may be any number, part by part."""
+        """Yield partners in the order of their row ids, range by range; the partners of one row, which may be any number, come part by part."""
         step = 1 + partners.rows // costs.VALUES_OF_RANGE_SAMPLE
         sample = np.concatenate([chunk.columns[-1].to_numpy()[::step].copy() for chunk in partners.stream()])
         count = 1 + costs.UNEVENNESS_OF_RANGES * sum(chunk.size for chunk in partners.stream()) // self.max_bytes
@@ -197,7 +197,7 @@ class RowsWithPartners(SharedValue):
                 yield from of_range.stream() if has_one_value else [in_order_of_ids(of_range.take())]
 
     def _with_partners(self, task: RangeTask, first: int, partners: Iterator[Chunk]) -> Iterator[Chunk]:
-        """Yield the rows of a task, of which the first has a given row id, with their partners."""
+        """Yield the rows of a task with their partners, given the row id of the first row."""
         rest = RowsById(partners)
         for chunk in chunks_of(task):
             # Of the row at `start` there may be more partners if some have been seen.
@@ -335,7 +335,7 @@ def keys_with_ids(keys: Sequence[int], number: int, task: RangeTask) -> Iterator
 
 
 def shifted(index: ShuffleIndex, offset: int, count: int) -> ShuffleIndex:
-    """Return the index of one side with the numbers that its partitions have in messages, of which there are ``count``."""
+    """Return the index of one side with the numbers that its ``count`` partitions have in messages."""
     result = ShuffleIndex.empty(count)
     result.rows[offset : offset + len(index.rows)] = index.rows
     return result

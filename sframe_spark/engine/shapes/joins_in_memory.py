@@ -73,7 +73,7 @@ def is_searched_cheaply(join: PlannerNode) -> bool:
 
 
 def query_again(node: PlannerNode) -> PlannerNode:
-    """Return the join that a query runs in place of an uncounted hash join of which a side is on disk, where random access is slow.
+    """Return the join that a query runs instead of an uncounted hash join with a side on disk, where random access is slow.
 
     Return all other nodes unchanged.
     """

@@ -88,7 +88,7 @@ class PartitionedResult:
     room
         The memory for ranges that are computed at the same time.
     passed
-        For each range, whether the kernel leaves its rows as they are.
+        For each range, whether the kernel returns its rows unchanged.
     left
         For each range, from the first on, the largest number of its rows that are required; ranges beyond these are not computed.
     have_room
@@ -174,7 +174,7 @@ def rows_left(rows: np.ndarray, required: int | None) -> np.ndarray:
 
 
 def passed_on(split: RangeSplit, ranges: RangePartitioner) -> np.ndarray:
-    """Return for each range whether a kernel leaves its rows as they are, so that they can be streamed."""
+    """Return for each range whether a kernel returns its rows unchanged, so that they can be streamed."""
     return ranges.have_one_value & split.leaves_equal_rows
 
 
@@ -205,7 +205,7 @@ def partitioner_of(node: PlannerNode, ranges: RangePartitioner) -> RowRangeParti
 
 # The stores of both sides, and that of the result if its rows are put in order, share the memory of one store.
 STORES_OF_JOIN, STORES_OF_SIDES = 3, 2
-# A row id is the number of the task, shifted left by so many bits, plus the position of the row in its task.
+# A row id is the number of the task, shifted left by this many bits, plus the position of the row in its task.
 BITS_OF_ROW = 40
 
 
@@ -330,7 +330,7 @@ class PartitionedJoin:
 
     @classmethod
     def of(cls, node: PlannerNode, count: int, is_observed: bool = True) -> PartitionedJoin:
-        """Return a join for a node in at least ``count`` hash partitions, with empty stores; without row ids if nobody observes the order."""
+        """Return a join for a node in at least ``count`` hash partitions, with empty stores; without row ids if the order is not observed."""
         joining = node.operator.joining
         assert joining is not None
         join = joining.by_partitions
@@ -465,7 +465,7 @@ class JoinedPartitions:
             yield from pairs.chunks(batch_bytes())
 
     def counts(self, numbers: Sequence[int]) -> Iterator[Chunk]:
-        """Yield the same rows without columns, of which only the number is known."""
+        """Yield the same number of rows without columns."""
         for pairs in self._pairs(numbers):
             yield Chunk((), pairs.rows)
 

@@ -29,12 +29,12 @@ class PlanPart:
     root
         Its last node.
     placement
-        The placement of the root, all of whose inputs can be read as they are; None if it is not known whether they can.
+        The placement of the root if all its inputs can be read directly; None if that is unknown.
     site
         The site for which the plan is made.
     below
         If the root may require all rows of its only input, which is read range by range: the placement of the input. Then a shape that gives workers
-        makes the root a section of its own.
+        makes the root a separate section.
     refused
         How the part has failed to run.
     """
@@ -47,7 +47,7 @@ class PlanPart:
 
     @property
     def is_without_ranges(self) -> bool:
-        """Whether kernels over row ranges cannot compute the part, over inputs that can be read as they are."""
+        """Whether kernels over row ranges cannot compute the part, over inputs that can be read directly."""
         return self.placement is not None and not self.placement.segment
 
     @cached_property

@@ -55,7 +55,7 @@ class RangeShuffleShape(Shape):
     takes_sample: ClassVar[bool] = True
 
     def workers_for(self, part: PlanPart) -> Workers | None:
-        """Return threads if the rows do not fit in memory, or are so many that ranges of them are sorted sooner.
+        """Return threads if the rows do not fit in memory, or are so many that sorting them by ranges is faster.
 
         On a cluster, return Spark tasks if neither threads shuffle the rows nor this process can gather them.
         """
@@ -101,7 +101,7 @@ def is_exchanged_by_tasks(root: PlannerNode, site: Site) -> bool:
     """
     if not site.small_rows or len(root.inputs) != 1 or root.operator.whole_kernel is None:
         return False
-    # If only first rows are required, each Spark task selects the first of its own rows.
+    # If only first rows are required, each Spark task selects its first rows.
     if needs_first_rows_only(root):
         return False
     below = root.inputs[0]
@@ -114,7 +114,7 @@ def is_exchanged_by_tasks(root: PlannerNode, site: Site) -> bool:
 
 
 def min_tasks(size: float, site: Site) -> int:
-    """Return the least number of tasks that give rows of so many bytes to a shuffle."""
+    """Return the minimum number of tasks that pass rows of the given size to a shuffle."""
     return site.default_segments or 1 + int(size // costs.MAX_BYTES_OF_TASK)
 
 
@@ -124,7 +124,7 @@ def runs_of_tasks(size: float, tasks: int) -> int:
 
 
 def tasks_for(size: float, ranges: int) -> int:
-    """Return the largest number of tasks that may give rows of so many bytes to so many ranges."""
+    """Return the maximum number of tasks that may pass rows of the given size to the given number of ranges."""
     return costs.MAX_RUNS_OF_SHUFFLE // ranges - int(size // costs.BYTES_BUFFERED_BY_SHUFFLE_TASK)
 
 
@@ -210,12 +210,12 @@ class ExchangeOfTasks:
 
     @property
     def description(self) -> str:
-        """What the tasks do."""
+        """A description of what the tasks do."""
         return f"exchanging for {self.node.operator.name}"
 
     @property
     def passed(self) -> np.ndarray:
-        """For each range, whether the kernel leaves its rows as they are."""
+        """For each range, whether the kernel returns its rows unchanged."""
         split = range_split_of(self.node.operator)
         assert split is not None
         return passed_on(split, self.ranges)

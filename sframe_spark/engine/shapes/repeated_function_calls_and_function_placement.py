@@ -56,7 +56,7 @@ def calls_pure_functions(root: PlannerNode, site: Site) -> bool:
     steps = [function.steps_of_call() for function in functions]
     if None in steps or plan_size.rows * sum(filter(None, steps)) > costs.STEPS_OF_SMALL_ROW * site.small_rows:
         return False
-    # `is_thread_safe` looks at every step of a row-wise expression, which takes longest, so it comes last.
+    # `is_thread_safe` checks every step of a row-wise expression, which takes longest, so it comes last.
     return all(map(moves_only, nodes)) and (not runs_on_other_machines(site) or all(map(is_near, nodes))) and all(map(is_thread_safe, nodes))
 
 

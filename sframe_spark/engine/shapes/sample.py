@@ -63,7 +63,7 @@ SAMPLE: Shape = SampleShape()
 
 
 def sample_for_ranges(node: PlannerNode, workers: Workers, count: int) -> Section:
-    """Return a section that samples the column by whose values the input rows of a kernel are divided into so many ranges, which is the first one.
+    """Return a section that samples the first key column, by whose values the input rows of a kernel are divided into the given number of ranges.
 
     If tasks may exchange groups instead of rows, the other keys follow, since the number of groups decides that.
     """

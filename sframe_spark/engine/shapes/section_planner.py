@@ -94,7 +94,7 @@ class SectionPlanner:
         Filled with the origin of each section of the plan, by ``id`` of the section.
     counting
         Filled with the sections that count the rows of joins, for explain(). No section reads them. The first is in ``waiting`` if the inputs of its
-        join are computed. All others run once the plan has been made again.
+        join are computed. All other sections run once the plan has been made again.
     is_observed
         Whether the order of the rows of the result is observed.
     gathers
@@ -128,7 +128,7 @@ class SectionPlanner:
         # If another section needs Spark anyway, Spark is to sort rows that this process would gather: the plan is made a second time for that, below.
         inside = attrs.evolve(self, gathers=True, waiting=[], section_origins={}, counting=[], origins={})
         section = inside._planned(root, reason)
-        # Sections that depend on the waiting ones are planned again later, so what they need decides nothing here.
+        # Sections that depend on the waiting ones are planned again later, so their needs do not matter here.
         decided = in_order_of_running(inside.waiting or [section])
         in_vain = not self.site.is_alone and inside._has_gathered and any(map(needs_spark, decided))
         if not in_vain and not (inside._has_exchanged and any(planned.shape == QUERY for planned in decided)):
@@ -228,7 +228,7 @@ class SectionPlanner:
                 if not is_root and strategy.shape != QUERY:
                     return self._put_in_order(node, current, placement, strategy)
                 if strategy.workers is Workers.THREADS:
-                    # The section of the root reads its inputs range by range: they are no sections of their own.
+                    # The section of the root reads its inputs range by range: they are not separate sections.
                     self._has_gathered = self._has_gathered or strategy.shape == HASH_JOIN
                     self._strategy = strategy
                     return current, placement
@@ -241,7 +241,7 @@ class SectionPlanner:
         return self._counted(origin, node.with_inputs([child for child, _ in children]), placement)
 
     def _gathered_here(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
-        """Return a node that only this process can compute, from all rows of its input; where others read it, the result of its section."""
+        """Return a node that only this process can compute, from all rows of its input; if other nodes read it, the result of its section."""
         why = f"{node.operator_type} has no Spark lowering: this process reads all its rows at once"
         children = [placed if is_read_by_threads(*placed, self.site) else self._first(*placed, why) for placed in children]
         current, placement = node.with_inputs([child for child, _ in children]), Placement(False)
@@ -254,19 +254,19 @@ class SectionPlanner:
         """Return the result of a section that gathers or exchanges all input rows of a node."""
         self._origins[id(current)] = SectionOrigin(node)
         if strategy.workers is Workers.THREADS:
-            # Where a query would run on other machines, it takes longer to join few bytes than threads and to read what they have made.
+            # Where a query would run on other machines, joining few bytes with it takes longer than with threads and reading their results.
             is_worth_it = strategy.shape == HASH_JOIN and runs_on_other_machines(self.site)
             self._has_gathered = self._has_gathered or not is_worth_it
             why = "threads of this process put all its rows in order"
             is_left = strategy.shape == HASH_JOIN and not self._is_observed(node)
             return self._first(current, placement, "threads of this process join it, and nobody observes the order of its rows" if is_left else why)
-        # A query takes longer to join than tasks and to read what they have written.
+        # Joining with a query takes longer than with tasks and reading their results.
         self._has_exchanged = self._has_exchanged or strategy.shape != HASH_JOIN
         return self._first(current, placement, "Spark's tasks exchange all its rows")
 
     def _joined(self, node: PlannerNode, join: PlannerNode) -> Placed:
         """Return a join with sides in memory and its placement; these sides become sections that run first, so that its rows can be counted."""
-        # What tasks search is no reason for a query, which would send both sides.
+        # The inputs that tasks search are not a reason for a query, which would send both sides.
         self._has_gathered = self._has_gathered or not runs_on_other_machines(self.site)
         search = None if match_counting_of(join.operator) is None else join.operator
         for slot, side in enumerate(join.inputs):
@@ -333,7 +333,7 @@ class SectionPlanner:
         return [done.get(id(below), (below, placement)) for below, placement in children]
 
     def _first(self, node: PlannerNode, placement: Placement, reason: str) -> Placed:
-        """Make a part of the plan a section, unless it is a source that can be read as it is; return the node of its result."""
+        """Make a part of the plan a section, unless it is a source that can be read directly; return the node of its result."""
         if isinstance(node.operator, SectionResult):
             node.operator.section.reason = reason
             return node, placement
@@ -349,7 +349,7 @@ class SectionPlanner:
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> Placed:
-        """Return an input as part of a Spark query: as it is if Spark can compute it within the query, otherwise as the result of a section."""
+        """Return an input as part of a Spark query: unchanged if Spark can compute it within the query, otherwise as the result of a section."""
         if runs_whole_here(node.operator):
             return self._first(node, placement, "Spark cannot compute it, as it has no Spark lowering")
         if not placement.segment:
@@ -384,7 +384,7 @@ def as_one_query(root: PlannerNode, reason: str, site: Site) -> Section:
 
 
 def strategy_for(root: PlannerNode, placement: Placement, site: Site, refused: frozenset[Strategy] = frozenset()) -> Strategy:
-    """Return how a part of a plan runs, over inputs that can be read as they are."""
+    """Return how a part of a plan runs, over inputs that can be read directly."""
     strategy = first_that_applies(SHAPES, PlanPart(root, placement, site, refused=refused))
     assert strategy is not None, "everything that has no row ranges can be a query"
     return strategy

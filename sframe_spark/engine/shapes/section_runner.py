@@ -1,4 +1,4 @@
-"""What all shapes need while they run: rows are kept in memory or written to disk, and row ranges become the tasks of a section's workers."""
+"""Helpers for running all shapes: rows are kept in memory or written to disk, and row ranges become the tasks of a section's workers."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class SectionRunner:
     spilled
         How many bytes were written to disk to exchange rows; None if no rows were exchanged by threads or tasks.
     samples
-        Filled with the sections that have read a sample for this one, with a source of what they read, and the seconds that it took.
+        Filled with the sections that have read a sample for this one, with a source of the rows that they read, and the seconds that it took.
     site
-        The site as it is when the section starts; more or less memory may be left than when it was planned.
+        The site when the section starts; more or less memory may be left than when it was planned.
     """
 
     options: MaterializeOptions

@@ -30,9 +30,10 @@ THE_RESULT = "the result"
 class Workers(enum.Enum):
     """Who runs a section.
 
-    ``NONE``: nobody, as its rows are stored. ``DRIVER``: the calling thread. ``THREADS``: threads of the user's process. ``PROCESSES``: Python worker
+    ``NONE``: no workers, as its rows are stored. ``DRIVER``: the calling thread. ``THREADS``: threads of the user's process. ``PROCESSES``: Python
+    worker
     processes on this machine. ``CALLING_PROCESS``: the user's process in place of worker processes, one range at a time, as no Python interpreter can
-    be started. ``SPARK_TASKS``: Spark tasks that run our kernels. ``SPARK``: Spark, by a query of its own operators.
+    be started. ``SPARK_TASKS``: Spark tasks that run the kernels of this package. ``SPARK``: Spark, by a query of its own operators.
     """
 
     NONE = "none"
@@ -55,7 +56,7 @@ class Workers(enum.Enum):
 
 
 class Shape(abc.ABC):
-    """What a section does with the rows that it reads; each shape is one module of :mod:`sframe_spark.engine.shapes`, with one instance.
+    """The way in which a section processes the rows that it reads; each shape is one module of :mod:`sframe_spark.engine.shapes`, with one instance.
 
     Class attributes
     ----------------

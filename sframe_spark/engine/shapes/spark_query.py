@@ -1,4 +1,4 @@
-"""A Spark query: Spark computes a section by operators of its own; the rows are collected, or written as Parquet."""
+"""A Spark query: Spark computes a section with its own operators; the rows are collected, or written as Parquet."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ QUERY: Shape = QueryShape()
 
 
 def without_shared_place(node: PlannerNode, runner: SectionRunner) -> PlannerNode:
-    """Return a source of the rows of a query, brought to this process as they are computed, where Spark shares no directory.
+    """Return a source of the rows of a query, sent to this process as they are computed, if Spark shares no directory.
 
     Rows that take more than the memory budget go to the object store of the cluster, if it has one; else Spark keeps them.
     """
@@ -112,7 +112,7 @@ def distinct_rows(source: SegmentSource, start: int) -> pa.Table:
 
 
 def stored_columns(node: PlannerNode, positions: Sequence[int]) -> SegmentSource | None:
-    """Return a source of some columns of a node as they are stored, following operators that keep or drop rows.
+    """Return a source of some columns of a node in their stored form, following operators that keep or drop rows.
 
     The result is None if a column is computed, or is not numeric or string.
     """

@@ -1,4 +1,4 @@
-"""What tasks exchange for a kernel: the rows of its input, or states of groups of them, which each task makes first where these are far fewer."""
+"""The rows that tasks exchange for a kernel: those of its input, or states of groups of them, computed first if they are far fewer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sframe_spark.process.threads import raise_if_cancelled
 
 @attrs.frozen(eq=False)
 class CrossingRows:
-    """What tasks exchange for a kernel.
+    """The rows that tasks exchange for a kernel.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def crossing_rows(node: PlannerNode, plan_size: PlanSize, sample: Chunk, tasks: 
     split, whole_kernel = range_split_of(operator), operator.whole_kernel
     assert split is not None and whole_kernel is not None
     states = whole_kernel.states
-    # A sample of one of several keys does not tell how many groups there are.
+    # A sample of one of several keys does not show how many groups there are.
     schema = states.schema([below.facts]) if states is not None and len(operator.group_keys or ()) == len(sample.columns) else None
     if states is None or schema is None or not are_far_fewer(schema, plan_size, sample, tasks):
         return CrossingRows(below.schema, split.column, rows_of_task, OperatorKernel(operator, below.facts, node.schema))
@@ -94,7 +94,7 @@ def bytes_of_state(schema: Schema) -> int:
 
 
 def expected_distinct(sample: Chunk, rows: float) -> float:
-    """Estimate how many of so many rows are distinct, given a sample of them. Missing values count as one value.
+    """Estimate how many of a number of rows are distinct, given a sample of them. Missing values count as one value.
 
     For fewer rows than the sample has this is the mean over all choices of so many of its rows, for more an extrapolation by the numbers of
     rows that the sample has once and twice.

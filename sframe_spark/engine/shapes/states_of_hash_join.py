@@ -32,7 +32,7 @@ from sframe_spark.process.memory import batch_bytes, memory_for_batches
 
 @attrs.frozen
 class StatesOfHashJoinShape(Shape):
-    """An operator that decomposes, over a join of which nobody observes the order, with nothing between them but what changes each row alone."""
+    """An operator that decomposes, over a join whose order is not observed, with only row-wise operators between them."""
 
     name: ClassVar[str] = "states of hash join"
 

@@ -47,7 +47,7 @@ class StoredShape(Shape):
     name: ClassVar[str] = "stored"
 
     def workers_for(self, part: PlanPart) -> Workers | None:
-        """Return that nobody has to do anything for a source."""
+        """Return no workers, since a source does not need to be computed."""
         return Workers.NONE if part.root.operator.is_source else None
 
     def run(self, section: Section, runner: SectionRunner) -> PlannerNode:

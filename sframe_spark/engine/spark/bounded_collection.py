@@ -28,7 +28,8 @@ BYTES_OF_OFFSET = 4
 def table_within(df: DataFrame, schema: Schema, budget: int) -> pa.Table | None:
     """Return all rows of a DataFrame as an Arrow table; None if they take more than ``budget`` bytes.
 
-    The query runs once, with all of its tasks at a time. Of each partition, no more rows are fetched than ``budget`` bytes can hold, and the jobs of
+    The query runs once, with all of its tasks at a time. From each partition, at most as many rows are fetched as fit in ``budget`` bytes, and the
+    jobs of
     the query are cancelled when more bytes than that have come.
 
     Parameters

@@ -27,7 +27,7 @@ _AROUND = re.compile(
     r"|Caused by: "
     r"|\[[A-Z][A-Z0-9_.]*\] "
     r"|,? ?SQLSTATE: \w+"
-    # Spark 3.5 tells the cause after it.
+    # Spark 3.5 gives the cause after it.
     r"|Task failed while writing rows to .*\.$"
 )
 _WORKER_ENDED = "Python worker exited unexpectedly"

@@ -310,7 +310,7 @@ def _place_of(module: str) -> Path | None:
 
 
 def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
-    """Return the answers of as many tasks as run at a time; each lasts until the others have started."""
+    """Return the answers of as many tasks as run simultaneously; each lasts until the others have started."""
     # The user may have changed settings, for instance credentials.
     follow_user()
     session = get_session()
@@ -335,7 +335,7 @@ def is_without_package(answer: Answer) -> bool:
 
 
 def difference(answer: Answer) -> str:
-    """Return how an executor's versions differ from ours, or why this package fails to import there.
+    """Return how an executor's versions differ from those here, or why this package fails to import there.
 
     The result is empty if nothing differs or only this package is missing.
     """

@@ -81,7 +81,7 @@ class Message:
 # Yields messages, and returns a result for the driver.
 Sending = Generator[Message, None, Any]
 Sender = Callable[[], Sending]
-# Is given all messages that were sent to it, in any order, and sends others.
+# Receives all messages that were sent to it, in any order, and sends others.
 Relay = Callable[[Iterator[Message]], Sending]
 # Is given all messages that were sent to it, in any order, and returns a result for the driver. Neither is called without messages.
 Receiver = Callable[[Iterator[Message]], Any]
@@ -97,7 +97,7 @@ Frame = tuple[int, bytes, pa.Buffer]
 
 @attrs.frozen(eq=False)
 class Surroundings:
-    """What functions of an exchange find in tasks.
+    """The surroundings of the functions of an exchange in a task.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ Share = Sequence[tuple[int, TaskPayload]]
 
 @attrs.frozen(eq=False)
 class Senders:
-    """What all tasks need that run senders.
+    """The information that all tasks running senders need.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def messages_in(frames: Iterable[tuple[bytes, pa.Buffer]], outcomes: list[TaskOu
 
 @attrs.frozen(eq=False)
 class ExchangeResults:
-    """What the functions of an exchange have returned.
+    """The return values of the functions of an exchange.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ def named(columns_of: Sequence[Sequence[Column | str]], step: int) -> tuple[list
 
 
 def as_column(column: Column | str) -> Column:
-    """Return a column as it is, or the column of an SQL expression."""
+    """Return a column unchanged, or the column of an SQL expression."""
     from pyspark.sql import functions as F
 
     return F.expr(column) if isinstance(column, str) else column

@@ -30,7 +30,7 @@ with lazy_imports(globals()):
     from sframe_spark.operators.groupby.partial_groups import PartialGroups
 
 MISSING, VALUE, NAN = 0, 1, 2
-# Groups are computed some at a time if the states of all would have more bytes; of fewer groups they have not.
+# Groups are computed in portions if the states of all would take more bytes than this.
 MAX_STATE_BYTES, MANY_GROUPS = 64 << 20, 1 << 16
 
 
@@ -82,7 +82,7 @@ class GroupingByKeys:
         return PartialGroups(keys, states, self.aggregates)
 
     def _divided(self, chunk: Chunk) -> tuple[Chunk, GroupsOfRows | None]:
-        """Return the keys of each group of rows, and the groups; None if only the distinct numbers of one column are wanted."""
+        """Return the keys of each group of rows, and the groups; None if only the distinct numbers of one column are needed."""
         keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
         if self._only_numbers(keys):
             return Chunk.of([distinct_numbers(keys[0])]), None

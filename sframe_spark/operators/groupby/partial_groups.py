@@ -47,7 +47,7 @@ class PartialGroups:
 
     @classmethod
     def of_rows(cls, rows: Chunk, width: int) -> Self:
-        """Return the groups with given rows, of which the first ``width`` columns are keys."""
+        """Return the groups with the given rows; their first ``width`` columns are keys."""
         return cls(Chunk(rows.columns[:width], rows.rows), rows.columns[width:])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -57,5 +57,5 @@ class PartialGroups:
 
 
 def restored_groups(stream: bytes, rows: int, width: int) -> PartialGroups:
-    """Rebuild partial groups, of which the first ``width`` columns are keys, from their pickled form."""
+    """Rebuild partial groups from their pickled form; the first ``width`` columns are keys."""
     return PartialGroups.of_rows(Chunk(from_stream(stream).columns if stream else (), rows), width)

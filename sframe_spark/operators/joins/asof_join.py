@@ -137,7 +137,7 @@ def normal(key: Column) -> Column:
 
 
 DIRECTIONS = ("backward", "forward", "nearest")
-# A right side of at most so many rows stays in memory, so left rows may come in any order.
+# A right side of at most this many rows stays in memory, so left rows may come in any order.
 MAX_RIGHT_ROWS_IN_MEMORY = 4_000_000
 # Fewer left rows than this, in any order, read each block of the right side a few times at most.
 MAX_ROWS_OUT_OF_ORDER = 524_288

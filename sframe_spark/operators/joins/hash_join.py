@@ -194,7 +194,7 @@ class JoinOfPartitions(PartitionJoining):
         return self.join.right_values(width) if self.join.how in ("inner", "left") else range(width)
 
     def with_partners(self, probe: Chunk, partners: Chunk, counts: np.ndarray, schemas: Sequence[Schema], max_bytes: int) -> Iterator[Chunk]:
-        """Yield the rows as the join of the probe rows with their partners makes them, of which the matches are known."""
+        """Yield the rows of the join of probe rows with their partners, whose matches are known."""
         slot = self.probe_slot
         arrays: list[pa.Array | None] = [None] * len(schemas[1 - slot])
         for position, column in zip(self.partner_columns(len(arrays)), partners.columns, strict=True):

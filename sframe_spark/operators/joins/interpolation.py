@@ -67,7 +67,7 @@ class Interpolation(NearKeys):
     """The values of the first input as floats, with those that are missing or NaN replaced by points between the nearest known values.
 
     Both inputs have the same columns. The second input has the rows of the first whose value and position are known, and ascends by row number. A
-    value without a known one before and after it, or without a position, is left as it is. Missing key values are equal to each other.
+    value without a known one before and after it, or without a position, stays unchanged. Missing key values are equal to each other.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ class Interpolation(NearKeys):
         return Relation(result, (*[schema[position] for position in self.kept], FLOAT), left.key, left.position)
 
     def _takes_last_column(self, is_float: bool) -> Column:
-        """Return a Spark column that tells whether a value is that of the point after it."""
+        """Return a Spark column that says whether a value is that of the point after it."""
         from pyspark.sql import functions as F
 
         if self.method == "linear":
@@ -296,7 +296,7 @@ class Interpolation(NearKeys):
 def points_between(first: Points, places: Numbers, last: Points) -> Numbers:
     """Return the values at some positions on the straight lines between two points each.
 
-    Of points at one position it is the value of the first. A point at an infinite position tells nothing: the value is that of the other.
+    Of points at one position it is the value of the first. A point at an infinite position has no influence: the value is that of the other point.
 
     Examples
     --------

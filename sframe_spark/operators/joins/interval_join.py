@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 MAX_CANDIDATES = 1 << 20
 # Output chunks have at most this many bytes, unless a single row has more.
 MAX_CHUNK_BYTES = 64 << 20
-# A second input of at most so many rows is searched by rows in any order; each range of them may look at all of it.
+# A second input of at most this many rows is searched by rows in any order; each range of them may search all of it.
 MAX_RIGHT_ROWS_IN_ANY_ORDER = 262_144
-# Fewer left rows than this, in any order, look at the second input a few times at most.
+# Fewer left rows than this, in any order, search the second input a few times at most.
 MAX_LEFT_ROWS_IN_ANY_ORDER = 131_072
 
 
@@ -92,7 +92,7 @@ class IntervalJoin(ExpandingOperator):
 
     @property
     def meeting(self) -> Meeting:
-        """The rule by which rows meet."""
+        """The rule that decides which intervals of rows meet."""
         left, right = (len(set(ends)) == 1 for ends in (self.left_ends, self.right_ends))
         return Meeting(left, right, self.closed, bool(self.left_by))
 

@@ -127,7 +127,7 @@ def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str
 
 # To limit memory, rows are divided if their windows together span at least this many blocks, and at least twice as many blocks as a single window.
 MAX_BLOCKS = 8
-# Of so many columns every order is tried that rows may be in.
+# For up to this many columns, every order that rows may be in is tried.
 MAX_PERMUTED = 3
 
 

@@ -21,7 +21,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 
 INDEX_BYTES = 64 * 1024 * 1024
-# If the range of rows to search has at most so many rows per probe, a merge takes less time than a binary search for each probe.
+# If the range of rows to search has at most this many rows per probe, a merge takes less time than a binary search for each probe.
 MAX_MERGED = 8
 # Row positions within a block fit into this many bits.
 PLACE_BITS = 32

@@ -28,7 +28,7 @@ CONTINUATION = b"\xff\xff\xff\xff"
 COMPRESSIONS = (None, "lz4", "zstd")
 
 
-# The footer of a file and the heads of its messages are flatbuffers, of which pyarrow does not show the numbers of rows.
+# The footer of a file and the heads of its messages are flatbuffers; pyarrow does not show the numbers of rows in them.
 
 
 class Flatbuffer:
@@ -98,7 +98,7 @@ def batch_lengths(file: SourceFile) -> list[int]:
 
 
 class ArrowSource(FileSource, ABC):
-    """What files and streams have in common."""
+    """The common base class of files and streams."""
 
     threads: ClassVar[bool] = True
 

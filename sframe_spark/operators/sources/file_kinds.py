@@ -43,7 +43,7 @@ class KindTable(Generic[Kind]):
         Raises
         ------
         PlanInvariantError
-            If it is no subclass of the base class, or has no name, or its name, a suffix or its first bytes are taken.
+            If it is not a subclass of the base class, or has no name, or its name, a suffix or its first bytes are taken.
         """
         if not isinstance(kind, type) or not issubclass(kind, self._base):
             raise PlanInvariantError(f"a {self.word} is a subclass of {self._base.__name__}, and {kind!r:.80} is none")
@@ -127,7 +127,7 @@ def register_source(source: SourceClass) -> SourceClass:
     Raises
     ------
     PlanInvariantError
-        If the class is no :class:`FileSource`, has no name, or its name, a suffix or its first bytes are taken.
+        If the class is not a :class:`FileSource`, has no name, or its name, a suffix or its first bytes are taken.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def register_writer(writer: WriterClass) -> WriterClass:
     Raises
     ------
     PlanInvariantError
-        If the class is no :class:`FileWriter`, has no name, or its name or a suffix is taken.
+        If the class is not a :class:`FileWriter`, has no name, or its name or a suffix is taken.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class MemorySource(TableSource):
     name: ClassVar[str] = "memory_source"
     source_kind: ClassVar[SourceKind] = SourceKind.MEMORY
     data: Chunk | ChunkedRows = attrs.field(metadata={"portable": False}, eq=id)
-    # Left out of the hash: each column of a wide table may be a source of its own, and each would hash the types of all columns.
+    # Left out of the hash: each column of a wide table may be a separate source, and each would hash the types of all columns.
     types: Schema = attrs.field(hash=False)
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
     start: int = attrs.field(validator=at_least(0))

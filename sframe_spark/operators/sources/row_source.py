@@ -41,7 +41,7 @@ class RowSource:
 
     Examples
     --------
-    Squares, of which any range of rows is made without the rows before it:
+    Squares; any range of rows can be computed without the rows before it:
 
     >>> from sframe_spark import SFrame
     >>> from sframe_spark.plugin import INT, frame_of_source
@@ -78,7 +78,8 @@ class RowSource:
         """Return the number of rows of each part of the source, in order; None for a part whose rows are not known. By default there is one part.
 
         Parts are what is read at once, such as blocks that are decompressed: tasks share them, and none is read twice by one that reads all rows in
-        order. If the length is known, so are the rows of all parts; return a single one where any range of rows is read as fast as it is long.
+        order. If the length is known, so are the rows of all parts; return a single one if the time to read a range of rows depends on its length
+        only.
         """
         return (self.length(),)
 
@@ -89,7 +90,7 @@ class RowSource:
     def order(self) -> Sequence[tuple[str, bool]]:
         """Return the columns by which the rows are sorted, each with whether it ascends; missing values are the smallest. By default none.
 
-        What is said here is believed: a sort by these columns is left out. The contract kit compares it with rows.
+        These declarations are trusted: a sort by these columns is left out. The contract kit compares them with rows.
         """
         return ()
 
@@ -107,7 +108,7 @@ class RowSource:
         columns
             The names of the columns to yield, at least one, in this order. Others need not be read.
         predicate
-            If not None, rows that do not meet it may be left out. The engine filters what is yielded, so leaving out none is right, too.
+            If not None, rows that do not satisfy it may be left out. The engine filters what is yielded, so leaving out none is right, too.
 
         Returns
         -------
@@ -217,7 +218,7 @@ class SourceFile:
 class FileSource(RowSource):
     """Base class of sources of the rows of one file, for a kind of files that ``SFrame.read()`` finds.
 
-    The class is registered under a name by ``register_source``. Of several files, such as those in a directory, the frame has the rows of all: they
+    The class is registered under a name by ``register_source``. For several files, such as those in a directory, the frame has the rows of all: they
     must have the same columns.
 
     Parameters
@@ -243,7 +244,7 @@ class FileSource(RowSource):
     _given: tuple[Hashable, ...]
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
-        """Return a source that knows with what it is made, whatever its class hands on to this one."""
+        """Return a source that knows its arguments, whatever its class passes on to this one."""
         source = super().__new__(cls)
         given = sorted((name, repr(value)) for name, value in options.items() if name != "file")
         source._given = tuple(map(repr, arguments[1:])), tuple(given)
@@ -281,7 +282,7 @@ class _Readable(io.RawIOBase):
 
     def __init__(self, file: Any) -> None:
         self._file = file
-        # Libraries read in threads of their own, which lack the settings of the thread that has opened the file, such as options of file systems.
+        # Libraries read in their own threads, which lack the settings of the thread that has opened the file, such as options of file systems.
         self._context = copy_context()
 
     def readable(self) -> bool:

@@ -42,7 +42,7 @@ from sframe_spark.storage.manifest.recorded_order import RecordedOrder, projecte
 from sframe_spark.types import INT
 from sframe_spark.values.arrow_to_python import scalar_array
 
-# How many bytes the rows of a part are taken for if nobody knows: enough for a task of their own.
+# The assumed number of bytes of a part of unknown size: enough for a separate task.
 BYTES_OF_UNKNOWN_PART = 8.0 * (1 << 20)
 
 # Rows that are numbered.
@@ -287,7 +287,7 @@ class ScanParts(ExpandingOperator):
             yield from self.table.read(self.parts[number], self.positions, self.predicate)
 
     def chunks(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """Yield the rows of some parts; no more is read than is asked for."""
+        """Yield the rows of some parts; rows are read only as they are requested."""
         is_empty = True
         for chunk in self.rows_of(inputs[0].columns[0].to_pylist()):
             done = 0
@@ -318,7 +318,7 @@ class ScanParts(ExpandingOperator):
 
 @attrs.frozen
 class PartScan:
-    """What Spark's tasks run to read parts.
+    """The function that Spark's tasks run to read parts.
 
     Parameters
     ----------

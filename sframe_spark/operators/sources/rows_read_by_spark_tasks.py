@@ -22,7 +22,7 @@ from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 # The column with the row numbers.
 KEY = "k0"
-# Fewer rows are not worth a task of their own.
+# Fewer rows are not worth a separate task.
 MIN_ROWS_OF_TASK = 10_000
 Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -49,7 +49,7 @@ def carrying_errors(batches: Batches) -> CarryingErrors:
 
 @attrs.frozen
 class RangeTasks:
-    """What Spark's tasks run to read ranges of rows of a source.
+    """The function that Spark's tasks run to read ranges of rows of a source.
 
     Parameters
     ----------

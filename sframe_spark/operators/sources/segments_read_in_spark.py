@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Remote segments for which Spark's Hadoop has no file system are read by Python tasks, which pass rows with their stored keys to Spark.
 
 LOG = logging.getLogger("sframe_spark")
-# For URI schemes that Hadoop names differently: Hadoop's name, by ours.
+# For URI schemes that Hadoop names differently: Hadoop's name by that of fsspec.
 SPARK_SCHEMES = {"s3": "s3a"}
 
 
@@ -78,7 +78,7 @@ class SegmentTasks:
                 yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
 
     def _next(self, rows: Iterator[list[pa.Array]]) -> list[pa.Array] | None:
-        # The options must not be set during a yield, because the consumer of the rows has options of its own.
+        # The options must not be set during a yield, because the consumer of the rows has its own options.
         with config.using(storage_options=self.options):
             try:
                 return next(rows, None)
@@ -171,7 +171,7 @@ def scanned_file(directory: str, entry: SegmentEntry) -> Hashable:
     StorageError
         If the file is missing, has a different length or is not a regular file.
     """
-    # The driver does not look at what Spark keeps, as that takes a job: such files have unique names and are not replaced.
+    # The driver does not check the files that Spark keeps, as that takes a job: such files have unique names and are not replaced.
     file = entry.file if is_kept_by_spark(directory) else as_it_is(directory, entry)
     if file is None:
         segment_footer(directory, entry)

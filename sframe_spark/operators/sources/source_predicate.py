@@ -1,4 +1,4 @@
-"""What a source is told of a filter above it, so that it may leave out rows that do not pass."""
+"""The part of a filter that is passed to the source below it, so that it may leave out rows that do not pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ColumnLimits = Mapping[str, tuple[tuple[Any, Any], ...]]
 
 @attrs.frozen
 class Predicate:
-    """A condition on rows, with which a source may read less. It may leave out rows that do not meet it, but none that does.
+    """A condition on rows, with which a source may read less. It may leave out rows that do not satisfy it, but no others.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Predicate:
         return reduce(and_, columns)
 
     def filter(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
-        """Return the rows that meet the condition, of rows that have at least the columns that were asked for; values of Arrow's types."""
+        """Return the rows that satisfy the condition; the given rows have at least the requested columns, with values of Arrow's types."""
         table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
         if self.whole is not None:
             try:

@@ -165,7 +165,7 @@ class SourceTable:
         Raises
         ------
         PlanInvariantError
-            If it is no table, or lacks a column.
+            If it is not a table, or lacks a column.
         SchemaError
             If values do not fit the type of their column.
         """

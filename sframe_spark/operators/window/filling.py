@@ -172,7 +172,7 @@ def filled(
     node, columns, keys
         The node, the columns to fill, and the key columns.
     along
-        The column with positions; rows without one are left as they are. None: all rows count.
+        The column with positions; rows without one stay unchanged. None: all rows count.
     limit
         How far from a known value rows are filled; None: as far as there are rows.
     limit_in_rows

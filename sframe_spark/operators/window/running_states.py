@@ -95,7 +95,7 @@ class RunningAggregates:
         return RunningState(self.schema, slots, PartialGroups(Chunk((), len(slots)), states, self.aggregates))
 
     def groups(self, chunk: Chunk) -> RowGroups:
-        """Return the groups of some rows; for one group without an order, which nobody reads."""
+        """Return the groups of some rows; a single group has no order, since it is not used."""
         if not self.keys:
             return ALL_ROWS
         return RowGroups.of([chunk.columns[key] for key in self.keys], [self.schema[key] for key in self.keys], chunk.rows)

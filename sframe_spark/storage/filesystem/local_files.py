@@ -74,7 +74,7 @@ def file_state(location: str, may_be_link: bool) -> FileState:
     if stat.S_ISLNK(status.st_mode):
         raise StorageError(f"{location} is a link: only files inside a saved frame are read; restore it from a copy")
     if not stat.S_ISREG(status.st_mode):
-        raise StorageError(f"{location} is no regular file; restore it from a copy")
+        raise StorageError(f"{location} is not a regular file; restore it from a copy")
     return FileState.of(status)
 
 
@@ -207,7 +207,7 @@ def require_file(path: str) -> None:
     if os.path.isfile(path):
         return
     if os.path.islink(path) and not os.path.exists(path):
-        raise StorageError(f"{path} is a link to {os.readlink(path)}, where nothing is: mount or fetch what it leads to, or remove it")
+        raise StorageError(f"{path} is a link to {os.readlink(path)}, which does not exist: mount or fetch its target, or remove it")
     if os.path.isdir(path):
         raise StorageError(f"{path} is a directory among files: its rows would be left out; read it by itself, or move it")
     raise StorageError(f"{path} is a pipe, a socket or a device, which cannot be read twice: copy what it gives into a file, or leave it out")
@@ -242,7 +242,7 @@ def open_regular(location: str, may_be_link: bool = False) -> tuple[int, os.stat
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise StorageError(f"{location} is no regular file; restore it from a copy")
+        raise StorageError(f"{location} is not a regular file; restore it from a copy")
     return descriptor, status
 
 

@@ -45,7 +45,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, kind: str, make: str) -> N
 def test_a_pattern_finds_no_less(tmp_path: Path) -> None:
     write(tmp_path, "csv", "a")
     (tmp_path / "b.csv").symlink_to("/nowhere/at/all")
-    with pytest.raises(StorageError, match=f"{tmp_path}/b.csv is a link to /nowhere/at/all, where nothing is"):
+    with pytest.raises(StorageError, match=f"{tmp_path}/b.csv is a link to /nowhere/at/all, which does not exist"):
         read(tmp_path / "*.csv", "csv")
 
 
