@@ -154,7 +154,7 @@ def test_models_of_pydantic() -> None:
 def test_what_is_no_list_of_one_class_of_records_is_refused() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="cannot be made of a single Model: pass a list"):
         SFrame(Model(1, "x"))
-    with pytest.raises(errors.InvalidArgumentError, match="not made of one Star"):
+    with pytest.raises(errors.InvalidArgumentError, match="cannot be made of a single Star"):
         SFrame(Star("sun", 1.0))
     with pytest.raises(errors.SchemaError, match=r"row 1 is .*Model.*, the first is a Star"):
         SFrame([Star("sun", 1.0), Model(1, "x")])

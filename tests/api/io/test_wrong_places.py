@@ -77,7 +77,7 @@ def test_no_bucket_is_named(place: str) -> None:
         with pytest.raises(SFrameError) as error:
             door(place)
         # What is told first of a place that has several faults.
-        other = ("names a directory",) if place.endswith("/") else ("has '*' in it",) if "*" in place else ()
+        other = ("names a directory",) if place.endswith("/") else ("contains '*'",) if "*" in place else ()
         told = re.search("does not name a bucket: write (s3|gs|abfss|az)://bucket/name", str(error.value)) or any(
             words in str(error.value) for words in other
         )
