@@ -206,7 +206,7 @@ def changes_in(source: str) -> list[ChangeToMake]:
     >>> for change in changes_in("import graphlab as gl\\nsf = gl.SFrame()\\nsf.rename({'a': 'b'})\\nprint sf"):
     ...     print(change.line, change.advice)
     1 write import sframe_spark as gl
-    3 write sf = sf.rename(...): it returns another frame
+    3 write sf = sf.rename(...): it returns a new frame
     4 write print(...)
     """
     tree, found = _parsed(source)

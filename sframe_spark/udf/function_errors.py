@@ -59,7 +59,7 @@ def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:
     Examples
     --------
     >>> print(process_ended(SystemExit(3)))
-    a function of yours raised SystemExit(3): functions must not end their process
+    one of your functions raised SystemExit(3): functions must not end their process
     """
     return ExecutionError(
         f"one of your functions raised {type(error).__name__}({', '.join(map(repr, error.args))}): functions must not end their process"

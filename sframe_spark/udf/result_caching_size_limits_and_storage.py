@@ -468,10 +468,10 @@ def stored_results(results: Sequence[Any], column_type: ColumnType, guess: Guess
     [1, None, 2]
     >>> stored_results([1, None, 2.5], INT, Guess())
     Traceback (most recent call last):
-    sframe_spark.errors.SchemaError: 2.5 (float) is no int, as the first results were
+    sframe_spark.errors.SchemaError: 2.5 (float) is not int, as the first results were
     >>> stored_results([None, 2**53 + 1], FLOAT, Guess())
     Traceback (most recent call last):
-    sframe_spark.errors.SchemaError: 9007199254740993 (int) is no float, as the first results were
+    sframe_spark.errors.SchemaError: 9007199254740993 (int) is not float, as the first results were
     >>> stored_results([None, 2**53 + 1], FLOAT, Guess.of([(FLOAT, [2**70])])).to_pylist()
     [None, 9007199254740992.0]
     """
