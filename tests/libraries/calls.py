@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import importlib.util
 import io
+import json
 import random
 import sys
 import warnings
@@ -88,7 +89,8 @@ def frame(kind: str) -> Any:
         return polars.DataFrame(columns)
     from sframe_spark import SFrame
 
-    return SFrame(columns)
+    # An SFrame of a dict has its columns in the order of their names.
+    return SFrame(columns)[list(columns)]
 
 
 def answers(library: Library, kind: str) -> Iterator[tuple[Call, Any]]:
@@ -108,18 +110,83 @@ def answers(library: Library, kind: str) -> Iterator[tuple[Call, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return values of NumPy as Python's, floats with nine digits, and text for any other object: two of a kind are the same answer."""
+    """Return values, arrays, frames and pictures as lists, dicts, texts and numbers of six digits; text for any other object.
+
+    A missing value is None, and NaN too: that is what a frame of pandas makes of it.
+    """
+    module = type(value).__module__.partition(".")[0]
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()
+    if value is None or (isinstance(value, (float, datetime.datetime)) and value != value):
+        return None
     if isinstance(value, bool):
         return int(value)
-    if isinstance(value, float):
-        return f"{value:.9g}"
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+    if isinstance(value, (int, float)):
+        # A frame of pandas has floats where an int is missing.
+        return int(value) if value == value // 1 and abs(value) < 2**53 else f"{value:.6g}"
+    if isinstance(value, (datetime.datetime, datetime.date)):
+        return value.isoformat()[:19]
+    if isinstance(value, str):
+        return str(value)
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
-    return value if value is None or isinstance(value, (int, str)) else "an object"
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    for own in (_of_array, _of_frame, _of_picture):
+        found = own(value, module)
+        if found is not None:
+            return found
+    return "an object"
+
+
+def _of_array(value: Any, module: str) -> Any:
+    if module == "numpy" and getattr(value, "dtype", None) is not None and value.dtype.kind == "M":
+        return [None if one != one else str(one)[:19] for one in value.ravel()]
+    if module in ("numpy", "torch", "zarr") and hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if module == "scipy" and hasattr(value, "toarray"):
+        return _plain(value.toarray())
+    return None
+
+
+def _of_frame(value: Any, module: str) -> Any:
+    """Return the columns of a frame, or the values of a column, of any library."""
+    if module == "pandas" and hasattr(value, "columns"):
+        return {str(name): _plain(list(value[name])) for name in value.columns} if value.columns.is_unique else _plain(value.values)
+    if module == "polars" and hasattr(value, "to_dicts"):
+        return _plain(value.to_dict(as_series=False))
+    if module == "pyarrow" and hasattr(value, "to_pydict"):
+        return _plain(value.to_pydict())
+    if module == "sframe_spark":
+        return _plain({name: list(value[name]) for name in value.column_names()} if hasattr(value, "column_names") else list(value))
+    if module in ("pandas", "polars", "pyarrow") and hasattr(value, "__len__") and hasattr(value, "__iter__"):
+        return _plain(list(value))
+    return None
+
+
+def _of_picture(value: Any, module: str) -> Any:
+    """Return what is drawn: the data of lines, bars and points of matplotlib, the figures of plotly and the charts of Altair."""
+    if module == "plotly" and hasattr(value, "to_plotly_json"):
+        return _plain(json.loads(value.to_json())["data"])
+    if module in ("seaborn", "matplotlib", "plotnine", "mpl_toolkits"):
+        pyplot = sys.modules["matplotlib.pyplot"]
+        drawn = [artist for number in pyplot.get_fignums() for axes in pyplot.figure(number).axes for artist in axes.get_children()]
+        return [found for artist in drawn if (found := _drawn(artist)) is not None]
+    return None
+
+
+def _drawn(artist: Any) -> Any:
+    kinds = {kind.__name__ for kind in type(artist).__mro__}
+    if "Line2D" in kinds:
+        return ["line", _plain(artist.get_xydata())]
+    if "Rectangle" in kinds:
+        return ["bar", _plain(artist.get_bbox().bounds)]
+    if "PathCollection" in kinds:
+        # Points that are spread at random have other places in each picture.
+        return ["points", len(artist.get_offsets())]
+    return None
 
 
 def table() -> str:

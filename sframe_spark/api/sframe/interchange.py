@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api.class_registry import SFrame, make_frame
+from sframe_spark.api.class_registry import MemberOnFirstUse, SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interchange import dataframe_libraries
 from sframe_spark.api.interchange.dataframe_libraries import frame_from_pandas, pandas_frame
@@ -191,7 +191,11 @@ class Interchange(Columns):
         [[1.0, 0.5], [2.0, nan]]
         """
         # ``pandas.DataFrame(sf)`` prefers an array, which has no names of columns, to rows, which have them.
-        if sys._getframe(1).f_globals.get("__name__") == PANDAS_FRAME:
+        asker = sys._getframe(1)
+        if asker.f_globals.get("__name__") == MemberOnFirstUse.__module__ and asker.f_back is not None:
+            # The first member of this mixin that a process uses is asked for by what imports the mixin.
+            asker = asker.f_back
+        if asker.f_globals.get("__name__") == PANDAS_FRAME:
             raise AttributeError("__array__")
         return self._rows_for_numpy
 

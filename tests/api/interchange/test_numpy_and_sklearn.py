@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import gc
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -80,6 +82,20 @@ def test_columns_on_the_right_of_arrays_are_arrays() -> None:
     assert isinstance(result, np.ndarray) and result.tolist() == [9, 18, 27]
     for product, expected in ((np.float64(2) * column, [2, 4, 6]), (np.int64(1) + column, [2, 3, 4])):
         assert isinstance(product, SArray) and list(product) == expected
+
+
+@pytest.mark.parametrize("first", ["pandas.DataFrame(frame)", "numpy.asarray(frame)", "pandas.Series(frame['a'])"])
+def test_the_first_member_of_a_process_is_the_one_that_is_asked_for(first: str) -> None:
+    """Members come with their mixin when one is first used, by a call between: pandas has names of columns from its first frame on."""
+    program = f"""
+import numpy, pandas
+from sframe_spark import SFrame
+frame = SFrame({{'a': [1, 2], 'b': [3.5, 4.5]}})
+first = {first}
+assert first.shape[0] == 2 and list(getattr(first, 'columns', 'ab')) == ['a', 'b']
+assert list(pandas.DataFrame(frame[['b', 'a']]).columns) == ['b', 'a']
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=120)
 
 
 def test_series_of_pandas_are_values() -> None:
