@@ -66,7 +66,7 @@ test: $(STAMP) $(CLASSES)
 versions: $(STAMP)
 	$(RUN) -m tests.versions.matrix $(RECORD) $(ONLY)
 
-# Calls of some thirty other libraries with a frame, in an environment of their newest versions; the table is in docs/interchange.md.
+# Calls of some eighty other libraries with a frame, in an environment of their newest versions; the table is in docs/interchange.md.
 libraries:
 	$(call environment,.venv-libraries,test)
 	.venv-libraries/bin/python -m pip install --quiet --disable-pip-version-check -r tests/libraries/requirements.txt

@@ -1,6 +1,6 @@
 """Calls of other libraries with a frame, from ``calls.txt``, and what they answer with frames of several libraries.
 
-``python -m tests.libraries.calls`` prints how many calls of each library answer as they do with pandas, for Polars and for SFrame.
+``python -m tests.libraries.calls`` prints how many calls of each family answer as they do with pandas, for Polars and for SFrame.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib.util
 import io
 import json
 import random
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -21,6 +22,10 @@ import attrs
 
 _CALLS = Path(__file__).with_name("calls.txt")
 _ROWS = 60
+# Narwhals writes date-times of Arrow data with their microseconds.
+_ZERO_MICROSECONDS = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+$")
+# Altair names data by a hash of their text.
+_HASH_OF_DATA = re.compile(r"^data-[0-9a-f]{32}$")
 KINDS = ("pandas", "polars", "sframe_spark")
 
 
@@ -34,8 +39,9 @@ class Call:
 
 @attrs.frozen
 class Library:
-    """The calls of a library, and its imports."""
+    """The calls of a library of a family, and its imports."""
 
+    family: str
     name: str
     imports: str
     calls: tuple[Call, ...]
@@ -49,12 +55,15 @@ class Library:
 def libraries() -> list[Library]:
     """Return the libraries of ``calls.txt``."""
     found: list[Library] = []
-    name, imports, calls, difference = "", "", [], None
+    family, name, imports, calls, difference = "", "", "", [], None
     for line in [*_CALLS.read_text(encoding="utf-8").splitlines(), "=="]:
-        if line.startswith("=="):
+        if line.startswith("="):
             if name:
-                found.append(Library(name, imports, tuple(calls)))
-            name, imports, calls = line[2:].strip(), "", []
+                found.append(Library(family, name, imports, tuple(calls)))
+            if line.startswith("=="):
+                name, imports, calls = line[2:].strip(), "", []
+            else:
+                family, name = line[1:].strip(), ""
         elif line.startswith(">"):
             imports += line[1:].strip() + "\n"
         elif line.startswith("!"):
@@ -127,9 +136,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (datetime.datetime, datetime.date)):
         return value.isoformat()[:19]
     if isinstance(value, str):
-        return str(value)
+        return _HASH_OF_DATA.sub("data", _ZERO_MICROSECONDS.sub(r"\1", value))
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {_plain(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
     if isinstance(value, (list, tuple)):
@@ -152,15 +161,16 @@ def _of_array(value: Any, module: str) -> Any:
 
 
 def _of_frame(value: Any, module: str) -> Any:
-    """Return the columns of a frame, or the values of a column, of any library."""
+    """Return the rows of a frame, or the values of a column, of any library: where pandas gives a frame, others may give an array."""
     if module == "pandas" and hasattr(value, "columns"):
-        return {str(name): _plain(list(value[name])) for name in value.columns} if value.columns.is_unique else _plain(value.values)
-    if module == "polars" and hasattr(value, "to_dicts"):
-        return _plain(value.to_dict(as_series=False))
+        return _plain(list(zip(*(value.iloc[:, index] for index in range(value.shape[1])), strict=True)))
+    if module == "polars" and hasattr(value, "rows"):
+        return _plain(value.rows())
     if module == "pyarrow" and hasattr(value, "to_pydict"):
-        return _plain(value.to_pydict())
+        return _plain(list(zip(*(column.to_pylist() for column in value.columns), strict=True)))
     if module == "sframe_spark":
-        return _plain({name: list(value[name]) for name in value.column_names()} if hasattr(value, "column_names") else list(value))
+        columns = [value[name] for name in value.column_names()] if hasattr(value, "column_names") else None
+        return _plain(list(value) if columns is None else list(zip(*columns, strict=True)))
     if module in ("pandas", "polars", "pyarrow") and hasattr(value, "__len__") and hasattr(value, "__iter__"):
         return _plain(list(value))
     return None
@@ -190,19 +200,23 @@ def _drawn(artist: Any) -> Any:
 
 
 def table() -> str:
-    """Return for each library how many calls there are, and how many answer with each kind of frame as with pandas."""
-    totals = [0] * (1 + len(KINDS))
-    lines = ["| library | calls | pandas | Polars | SFrame |", "| --- | ---: | ---: | ---: | ---: |"]
+    """Return for each family how many calls there are, and how many answer with each kind of frame as with pandas."""
+    counts: dict[str, list[int]] = {}
+    names: dict[str, list[str]] = {}
     for library in libraries():
         if not library.is_installed:
             continue
         found = {kind: [answer for _, answer in answers(library, kind)] for kind in KINDS}
-        counts = [len(library.calls)]
-        for kind in KINDS:
-            counts.append(sum(not isinstance(one, Exception) and one == other for one, other in zip(found[kind], found["pandas"], strict=True)))
-        totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        lines.append(f"| {library.name} | {' | '.join(map(str, counts))} |")
-    return "\n".join([*lines, f"| all | {' | '.join(map(str, totals))} |"])
+        same = [
+            sum(not isinstance(one, Exception) and one == other for one, other in zip(found[kind], found["pandas"], strict=True)) for kind in KINDS
+        ]
+        before = counts.setdefault(library.family, [0] * (1 + len(KINDS)))
+        counts[library.family] = [total + count for total, count in zip(before, [len(library.calls), *same], strict=True)]
+        names.setdefault(library.family, []).append(library.name)
+    counts["all"] = [sum(column) for column in zip(*counts.values(), strict=True)]
+    lines = ["| family | calls | pandas | Polars | SFrame | libraries |", "| --- | ---: | ---: | ---: | ---: | --- |"]
+    lines += [f"| {family} | {' | '.join(map(str, numbers))} | {', '.join(names.get(family, []))} |" for family, numbers in counts.items()]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

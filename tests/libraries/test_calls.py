@@ -24,6 +24,7 @@ def test_calls_answer_as_with_pandas(library: Library) -> None:
 
 def test_the_table_of_calls_is_read() -> None:
     found = {library.name: library for library in libraries()}
-    assert sum(len(library.calls) for library in found.values()) > 250
+    assert sum(len(library.calls) for library in found.values()) > 800
     assert found["seaborn"].calls[0].code.startswith("sns.") and "import seaborn as sns" in found["seaborn"].imports
     assert [call.code for call in found["seaborn"].calls if call.difference] == ["sns.pairplot(df[['x', 'y']])"]
+    assert found["seaborn"].family == "pictures" and len(found) >= 60 and len({library.family for library in found.values()}) == 8

@@ -70,7 +70,9 @@ class TextsForNarwhals(SQLExprStringNamespace):
 
     def _replaced(self, value: Any, pattern: str, count: int | None, literal: bool) -> Any:
         def made(expr: Term, value: Term) -> Term:
-            return call("replace", expr, options=(pattern, _value_of(value, "replace"), count, literal))
+            text = _value_of(value, "replace")
+            replaces_all = count is None or (count == 1 and not literal and _matches_once(pattern, text))
+            return call("replace", expr, options=(pattern, text, None if replaces_all else count, literal))
 
         return self.compliant._with_elementwise(made, expression_args={"value": value})
 
@@ -113,6 +115,13 @@ class TextsForNarwhals(SQLExprStringNamespace):
     to_titlecase = not_implemented()
     to_date = not_implemented()
     to_time = not_implemented()
+
+
+def _matches_once(pattern: str, text: str) -> bool:
+    """Return whether all matches of a pattern are the first one: at the beginning of a text, or at its end, where an empty match may follow."""
+    if "|" in pattern:
+        return False
+    return pattern.startswith("^") or (not text and pattern.endswith("$") and not pattern.endswith("\\$"))
 
 
 def _value_of(term: Term, function: str) -> Any:
