@@ -14,7 +14,9 @@ def test_calls_answer_as_with_pandas(library: Library) -> None:
     if not library.is_installed:
         pytest.skip(f"{library.name} is not installed: make libraries")
     wrong = []
-    for (call, here), (_, expected) in zip(answers(library, "sframe_spark"), answers(library, "pandas"), strict=True):
+    # One after the other: a picture is drawn into the figure that there is.
+    all_here, all_expected = (list(answers(library, kind)) for kind in ("sframe_spark", "pandas"))
+    for (call, here), (_, expected) in zip(all_here, all_expected, strict=True):
         if isinstance(expected, Exception):
             wrong.append(f"{call.code}: pandas has no answer: {expected!r:.200}")
         elif (call.difference is None) != (here == expected):
