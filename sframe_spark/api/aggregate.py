@@ -14,12 +14,12 @@ from sframe_spark.api.aggregates.statistical import *  # noqa: F403 - the module
 from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, true_or_false
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.quantiles import INTERPOLATIONS
 from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 
 with lazy_imports(globals()):
     from sframe_spark.api.aggregates.requests import AggregateRequest, request
+    from sframe_spark.expressions.aggregates import quantiles
 
 __all__ = [
     "ARGMAX", "ARGMIN", "AVG", "CONCAT", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FIRST", "FREQ_COUNT", "LAST", "MAX",
@@ -560,8 +560,8 @@ def QUANTILE(src_column: str, *args: Any, interpolate: str | None = None) -> Agg
     numbers = tuple(float(share) for share in shares)
     if interpolate is None:
         return request("quantile", f"Quantiles of {src_column}", src_column, parameters=numbers)
-    if interpolate not in INTERPOLATIONS:
-        raise InvalidArgumentError(f"interpolate must be one of {', '.join(INTERPOLATIONS)}, got {brief(interpolate)}")
+    if interpolate not in quantiles.INTERPOLATIONS:
+        raise InvalidArgumentError(f"interpolate must be one of {', '.join(quantiles.INTERPOLATIONS)}, got {brief(interpolate)}")
     label = f"Quantiles of {src_column}" if is_list else f"Quantile of {src_column}"
     return request("interpolated_quantile", label, src_column, parameters=[interpolate, numbers if is_list else numbers[0]])
 

@@ -27,6 +27,15 @@ LISTS = strategies.one_of(
 NOT_IMPORTED = {"pandas", "networkx", "pyspark", "py4j", "polars", "duckdb", "narwhals", "hypothesis", "matplotlib", "IPython", "fsspec", "scipy"}
 # Modules that are no part of the interpreter: this package's 82, numpy's 84, attrs' 19 and pyarrow's 6 among them.
 MAX_MODULES = 202
+# Modules of this package that other first answers of few rows import, without its plug-ins: no planner, no laws, no storage.
+MODULES_OF_ANSWERS = {
+    "print(frame[frame['a'] > 1])": 140,
+    "print(frame['a'] * 2 + 1)": 140,
+    "print(frame['a'].sum())": 182,
+    "print(frame.groupby('b', {'sum': sframe_spark.aggregate.SUM('a')}))": 182,
+    "print(frame.sort('a'))": 180,
+    "print(frame.join(frame, on='a'))": 110,
+}
 FIRST_PRINT = """
 import json, sys
 from sframe_spark import SFrame
@@ -84,3 +93,22 @@ def test_the_first_print_imports_no_more_than_it_needs() -> None:
     names = json.loads(done.stdout.splitlines()[-1])
     assert NOT_IMPORTED.isdisjoint(name.partition(".")[0] for name in names)
     assert len(names) <= MAX_MODULES, len(names)
+
+
+@pytest.mark.parametrize("answer", MODULES_OF_ANSWERS)
+def test_first_answers_of_few_rows_import_no_planner(answer: str) -> None:
+    program = f"""
+import sys
+import sframe_spark
+from sframe_spark import SFrame
+from sframe_spark.config import config
+config.disabled_plugins = "*"
+frame = SFrame({{"a": [1, 2], "b": ["x", "y"]}})
+{answer}
+names = [name for name in sys.modules if name.startswith("sframe_spark")]
+unused = ("sframe_spark.rewrite_laws", "sframe_spark.engine.execution.plan_executor", "sframe_spark.session", "sframe_spark.storage.datasets")
+print(len(names), [name for name in names if name in unused])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100)
+    count, _, unused = done.stdout.splitlines()[-1].partition(" ")
+    assert (unused, int(count) <= MODULES_OF_ANSWERS[answer]) == ("[]", True), done.stdout

@@ -9,13 +9,12 @@ import numpy as np
 from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, true_or_false
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.expressions.aggregates.moment_aggregates import MAX_VARIABLES
-from sframe_spark.expressions.aggregates.product_sums import MAX_FACTORS
 from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 
 with lazy_imports(globals()):
     from sframe_spark.api.aggregates.requests import AggregateRequest, request
+    from sframe_spark.expressions.aggregates import moment_aggregates, product_sums
 
 __all__ = [
     "CORRELATION", "COVARIANCE", "DOT_PRODUCT", "GEOMETRIC_MEAN", "KURTOSIS", "LINEAR_REGRESSION", "MOMENT",
@@ -129,8 +128,8 @@ def MOMENT(src_column: str, order: int, central: bool = False) -> AggregateReque
     >>> SFrame({"price": [1, 2, 6]}).groupby([], {"third": MOMENT("price", 3), "central": MOMENT("price", 3, central=True)})[0]
     {'third': 75.0, 'central': 6.0}
     """
-    if isinstance(order, (bool, np.bool_)) or not isinstance(order, (int, np.integer)) or not 1 <= order <= MAX_FACTORS:
-        raise InvalidArgumentError(f"order must be an int from 1 to {MAX_FACTORS}, got {brief(order)}")
+    if isinstance(order, (bool, np.bool_)) or not isinstance(order, (int, np.integer)) or not 1 <= order <= product_sums.MAX_FACTORS:
+        raise InvalidArgumentError(f"order must be an int from 1 to {product_sums.MAX_FACTORS}, got {brief(order)}")
     parameters = [int(order), true_or_false(central, "central")]
     return request("moment", f"Moment {order} of {src_column}", src_column, parameters=parameters)
 
@@ -357,8 +356,8 @@ def LINEAR_REGRESSION(y: str, xs: Any, weights: str | None = None) -> AggregateR
     (1.25, 1.9, 0.976)
     """
     names = [xs] if isinstance(xs, str) else list(xs) if isinstance(xs, (list, tuple)) else [xs]
-    if not names or len(set(map(str, names))) < len(names) or len(names) >= MAX_VARIABLES:
-        raise InvalidArgumentError(f"xs must be from 1 to {MAX_VARIABLES - 1} different column names, got {brief(xs)}")
+    if not names or len(set(map(str, names))) < len(names) or len(names) >= moment_aggregates.MAX_VARIABLES:
+        raise InvalidArgumentError(f"xs must be from 1 to {moment_aggregates.MAX_VARIABLES - 1} different column names, got {brief(xs)}")
     columns = [y, *names, *([] if weights is None else [weights])]
     label = f"Regression of {y} on {', '.join(map(str, names))}"
     return request("linear_regression", label, *columns, parameters=[tuple(names), weights is not None])
