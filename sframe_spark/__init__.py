@@ -23,10 +23,10 @@ __version__ = "0.2.0"
 version_info = (0, 2, 0)
 
 __all__ = [
-    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "__version__", "aggregate", "config", "cross_validation",
+    "Image", "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "__version__", "aggregate", "config", "cross_validation",
     "data_structures", "evaluation", "functions",
-    "get_runtime_config", "history",
-    "load_sarray", "load_sframe", "optimize", "plot", "plugins", "recommender",
+    "get_runtime_config", "history", "image_analysis",
+    "load_images", "load_sarray", "load_sframe", "optimize", "plot", "plugins", "recommender",
     "set_runtime_config", "show", "sql", "text_analytics",
     "toolkits", "uniform_clock", "util", "vacuum", "version_info", "visualization",
 ]  # fmt: skip

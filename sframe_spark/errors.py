@@ -50,6 +50,7 @@ __all__ = [
     "ExecutionError",
     "FillValueError",
     "FrameComparisonError",
+    "ImageError",
     "InexactDecimalWarning",
     "InexactNumberWarning",
     "InexactWarning",
@@ -61,6 +62,7 @@ __all__ = [
     "MaskLengthError",
     "MissingArgumentColumnError",
     "MissingColumnError",
+    "MissingImageError",
     "MissingLibraryError",
     "MissingPathError",
     "MixedTypesError",
@@ -84,6 +86,7 @@ __all__ = [
     "NotValuesError",
     "NumbersLeftOutError",
     "PictureFormatError",
+    "PixelError",
     "PlanInvariantError",
     "PluginWarning",
     "RowKeyError",
@@ -382,6 +385,14 @@ class RunTooLongError(ExecutionError):
     """
 
 
+class ImageError(ExecutionError):
+    """Bytes are no image of a format that is supported, or they are damaged; a RuntimeError."""
+
+
+class PixelError(ImageError, ValueError):
+    """Numbers are no pixels; a RuntimeError and, as in Turi Create, a ValueError."""
+
+
 class NarrowTypeError(ExecutionError):
     """A value of an archive does not fit the type inferred from other values of its column.
 
@@ -480,6 +491,10 @@ class MissingPathError(StorageError, FileNotFoundError):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.errno = errno.ENOENT
+
+
+class MissingImageError(MissingPathError, ImageError):
+    """There is no such file of an image; a FileNotFoundError and, as in Turi Create, a RuntimeError."""
 
 
 class NotSharedError(StorageError):

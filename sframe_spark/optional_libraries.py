@@ -16,12 +16,13 @@ REMEDIES = {
     "networkx": "pictures and graphs of plans need networkx (print(frame.explain()) does not): pip install networkx",
     "hypothesis": "the contract kit generates rows with Hypothesis: pip install 'sframe_spark[testing]', or set generated=0",
     "sqlalchemy": "addresses of databases need SQLAlchemy: pip install 'sframe_spark[sql]', or connect with the library of the database",
+    "PIL": "decoding pixels of PNG and JPEG images needs Pillow: pip install 'sframe_spark[images]'",
     "cloudpickle": "sending functions to other processes needs cloudpickle: pip install cloudpickle (PySpark contains it, too)",
 }
 
 
 def import_library(name: str) -> Any:
-    """Import a library that may be missing.
+    """Import a library that may be missing, or a module of one.
 
     Raises
     ------
@@ -33,13 +34,14 @@ def import_library(name: str) -> Any:
     >>> import_library("pandas").__name__
     'pandas'
     """
+    library = name.partition(".")[0]
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         # A library that lacks something itself says so.
-        if (error.name or "").partition(".")[0] != name:
+        if (error.name or "").partition(".")[0] != library:
             raise
-        raise MissingLibraryError(REMEDIES[name]) from None
+        raise MissingLibraryError(REMEDIES[library]) from None
 
 
 def import_cloudpickle() -> Any:

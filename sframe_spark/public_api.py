@@ -17,15 +17,17 @@ with lazy_imports(globals()):
     from sframe_spark.api.sframe import SFrame, load_sframe
     from sframe_spark.api.sframe.clock_frames import uniform_clock
     from sframe_spark.api.sql import sql
+    from sframe_spark.images import Image
     from sframe_spark.planner import plugin_loading
     from sframe_spark.planner.plugin_loading import Plugin
-    from sframe_spark.toolkits import cross_validation, evaluation, recommender, text_analytics
+    from sframe_spark.toolkits import cross_validation, evaluation, image_analysis, recommender, text_analytics
+    from sframe_spark.toolkits.image_analysis import load_images
     from sframe_spark.visualization import plot, show
 
 __all__ = [
-    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "aggregate", "cross_validation",
+    "Image", "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "aggregate", "cross_validation",
     "data_structures", "evaluation", "functions",
-    "get_runtime_config", "history", "load_sarray",
+    "get_runtime_config", "history", "image_analysis", "load_images", "load_sarray",
     "load_sframe", "optimize", "plot", "plugins", "recommender",
     "set_runtime_config", "show", "sql", "text_analytics",
     "toolkits", "uniform_clock", "util", "vacuum", "visualization",

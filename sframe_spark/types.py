@@ -1,8 +1,8 @@
 """Column types: for each SFrame kind its Python class and its physical types in Arrow.
 
-A column's logical type is its *kind* (``int``, ``float``, ``str``, ``list``, ``dict``, ``array``, ``ndarray``, ``datetime``). A kind may
-have more than one physical encoding in Arrow and Spark; which one a column uses is part of its :class:`ColumnType`, is inferred with the schema, and
-is never visible in the API.
+A column's logical type is its *kind* (``int``, ``float``, ``str``, ``list``, ``dict``, ``array``, ``ndarray``, ``image``,
+``datetime``). A kind may have more than one physical encoding in Arrow and Spark; which one a column uses is part of its :class:`ColumnType`, is
+inferred with the schema, and is never visible in the API. ``KINDS`` has a line for each kind: what the rest of the package asks of one.
 
 =========  ==========================  ==================================================================
 kind       Python class                physical encodings (Arrow)
@@ -12,6 +12,7 @@ float      ``float``                   ``float64`` (NaN is a value, null is miss
 str        ``str``                     ``string``
 array      ``array.array`` ('d')       ``list<float64>``
 ndarray    ``numpy.ndarray``           ``struct<shape: list<int64>, values: list<float64>>`` (values in the order of C)
+image      ``Image``                   ``struct<bytes: binary, format: string, height: int64, width: int64, channels: int64>``
 datetime   ``datetime.datetime``       ``timestamp[us]`` (no offset), or *zoned*:
                                        ``struct<instant: timestamp[us], offset: int32>`` (minutes east of UTC;
                                        the instant is in UTC, the offset is null for a value without offset)
@@ -32,6 +33,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import NoColumnTypeError, near_names
+from sframe_spark.images import Image
 
 INT_KIND = "int"
 FLOAT_KIND = "float"
@@ -40,19 +42,8 @@ LIST_KIND = "list"
 DICT_KIND = "dict"
 ARRAY_KIND = "array"
 NDARRAY_KIND = "ndarray"
+IMAGE_KIND = "image"
 DATETIME_KIND = "datetime"
-
-PYTHON_CLASS: dict[str, type] = {
-    INT_KIND: int,
-    FLOAT_KIND: float,
-    STR_KIND: str,
-    LIST_KIND: list,
-    DICT_KIND: dict,
-    ARRAY_KIND: array.array,
-    NDARRAY_KIND: np.ndarray,
-    DATETIME_KIND: datetime.datetime,
-}
-KIND_OF_CLASS: dict[type, str] = {cls: kind for kind, cls in PYTHON_CLASS.items()}
 
 
 @attrs.frozen(cache_hash=True)
@@ -80,7 +71,7 @@ class ColumnType:
     @property
     def python_class(self) -> type:
         """The class of the values that a user sees."""
-        return PYTHON_CLASS[self.kind]
+        return KINDS[self.kind].python_class
 
     @property
     def is_numeric(self) -> bool:
@@ -91,6 +82,21 @@ class ColumnType:
     def is_encoded(self) -> bool:
         """Whether values are lists or dicts that are stored as tagged JSON strings."""
         return self.kind in (LIST_KIND, DICT_KIND) and pa.types.is_string(self.physical)
+
+    @property
+    def has_items(self) -> bool:
+        """Whether values hold other values, and may be changed: lists, dicts and arrays."""
+        return KINDS[self.kind].has_items
+
+    @property
+    def is_compared_as_text(self) -> bool:
+        """Whether keys are compared by a text that is the same for equal values."""
+        return self.has_items or self.kind == IMAGE_KIND
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether values are true or false, as in Turi Create."""
+        return KINDS[self.kind].has_truth
 
     @property
     def is_list_or_dict(self) -> bool:
@@ -108,6 +114,9 @@ class ColumnType:
 
 
 NDARRAY_PHYSICAL = pa.struct([("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
+IMAGE_PHYSICAL = pa.struct(
+    [("bytes", pa.binary()), ("format", pa.string()), ("height", pa.int64()), ("width", pa.int64()), ("channels", pa.int64())],
+)
 ZONED_PHYSICAL = pa.struct([("instant", pa.timestamp("us")), ("offset", pa.int32())])
 
 INT = ColumnType(INT_KIND, pa.int64())
@@ -118,21 +127,53 @@ FLOAT = ColumnType(FLOAT_KIND, pa.float64())
 STR = ColumnType(STR_KIND, pa.string())
 ARRAY = ColumnType(ARRAY_KIND, pa.list_(pa.float64()))
 NDARRAY = ColumnType(NDARRAY_KIND, NDARRAY_PHYSICAL)
+IMAGE = ColumnType(IMAGE_KIND, IMAGE_PHYSICAL)
 DATETIME = ColumnType(DATETIME_KIND, pa.timestamp("us"))
 ZONED_DATETIME = ColumnType(DATETIME_KIND, ZONED_PHYSICAL)
 ENCODED_LIST = ColumnType(LIST_KIND, pa.string())
 ENCODED_DICT = ColumnType(DICT_KIND, pa.string())
 
-STANDARD_TYPES: dict[str, ColumnType] = {
-    INT_KIND: INT,
-    FLOAT_KIND: FLOAT,
-    STR_KIND: STR,
-    LIST_KIND: ENCODED_LIST,
-    DICT_KIND: ENCODED_DICT,
-    ARRAY_KIND: ARRAY,
-    NDARRAY_KIND: NDARRAY,
-    DATETIME_KIND: DATETIME,
+
+@attrs.frozen
+class ColumnKind:
+    """What the package asks of a kind of columns.
+
+    Parameters
+    ----------
+    python_class
+        The class of values that a user sees.
+    standard
+        The type of a column of the kind of which no more is known.
+    names
+        Names of types in Python, NumPy, pandas, Polars, Arrow and SQL whose values a column of the kind holds as they are.
+    has_items
+        Whether values hold other values, and may be changed.
+    has_truth
+        Whether values are true or false, as in Turi Create.
+    """
+
+    python_class: type
+    standard: ColumnType
+    names: str
+    has_items: bool = False
+    has_truth: bool = True
+
+
+_INTS = "int integer long bigint smallint tinyint short byte bool boolean bool_ i1 i2 i4 i8 u1 u2 u4 u8 i16 i32 i64 u16 u32 u64"
+_DATETIMES = "datetime datetime64 datetime.datetime datetimetz timestamp timestamp_ntz timestamp_ltz date date32 date64"
+KINDS: dict[str, ColumnKind] = {
+    INT_KIND: ColumnKind(int, INT, _INTS),
+    FLOAT_KIND: ColumnKind(float, FLOAT, "float double real half number halffloat f2 f4 f8 f16 f32 f64"),
+    STR_KIND: ColumnKind(str, STR, "str string text utf8 unicode varchar char large_string large_utf8 string_view u s"),
+    LIST_KIND: ColumnKind(list, ENCODED_LIST, "list large_list tuple", has_items=True),
+    DICT_KIND: ColumnKind(dict, ENCODED_DICT, "dict map struct", has_items=True),
+    ARRAY_KIND: ColumnKind(array.array, ARRAY, "array array.array vector", has_items=True),
+    NDARRAY_KIND: ColumnKind(np.ndarray, NDARRAY, "ndarray numpy.ndarray tensor", has_items=True, has_truth=False),
+    IMAGE_KIND: ColumnKind(Image, IMAGE, "image"),
+    DATETIME_KIND: ColumnKind(datetime.datetime, DATETIME, _DATETIMES, has_truth=False),
 }
+KIND_OF_CLASS: dict[type, str] = {kind.python_class: name for name, kind in KINDS.items()}
+STANDARD_TYPES: dict[str, ColumnType] = {name: kind.standard for name, kind in KINDS.items()}
 
 
 def list_of(element: ColumnType) -> ColumnType:
@@ -193,21 +234,7 @@ def of_any_offset(column_type: ColumnType) -> ColumnType:
     return ZONED_DATETIME if column_type.kind == DATETIME_KIND else column_type
 
 
-# Names of types in Python, NumPy, pandas, Polars, Arrow and SQL whose values a column holds unchanged.
-_KINDS_BY_NAME = {
-    name: kind
-    for kind, names in {
-        INT_KIND: "int integer long bigint smallint tinyint short byte bool boolean bool_ i1 i2 i4 i8 u1 u2 u4 u8 i16 i32 i64 u16 u32 u64",
-        FLOAT_KIND: "float double real half number halffloat f2 f4 f8 f16 f32 f64",
-        STR_KIND: "str string text utf8 unicode varchar char large_string large_utf8 string_view u s",
-        LIST_KIND: "list large_list tuple",
-        DICT_KIND: "dict map struct",
-        ARRAY_KIND: "array array.array vector",
-        NDARRAY_KIND: "ndarray numpy.ndarray tensor",
-        DATETIME_KIND: "datetime datetime64 datetime.datetime datetimetz timestamp timestamp_ntz timestamp_ltz date date32 date64",
-    }.items()
-    for name in names.split()
-}
+_KINDS_BY_NAME = {name: kind_name for kind_name, kind in KINDS.items() for name in kind.names.split()}
 # Names of types that columns do not have, and what to use instead.
 _ABSENT_TYPES = {
     "object": "columns have one type each: use str, list or dict",
@@ -225,7 +252,7 @@ _ABSENT_TYPES = {
     "complex": "use two columns of floats",
     "set": "use list",
 }
-_USE = "use int, float, str, list, dict, array.array, numpy.ndarray or datetime.datetime"
+_USE = "use int, float, str, list, dict, array.array, numpy.ndarray, Image or datetime.datetime"
 
 
 def type_named(name: str) -> ColumnType:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark import SArray, SFrame
+from sframe_spark.images import Image
 
 
 def plain(value: Any) -> Any:
@@ -47,6 +48,8 @@ def plain_container(value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         offset = value.utcoffset()
         return ["dt", value.replace(tzinfo=None).isoformat(), None if offset is None else offset.total_seconds()]
+    if isinstance(value, Image):
+        return ["Image", value.height, value.width, value.channels, value.format, value.data.hex()]
     if isinstance(value, np.ndarray):
         return ["ndarray", str(value.dtype), list(value.shape), plain(value.tolist())]
     raise TypeError(f"no plain form of a {type(value).__name__}")

@@ -33,7 +33,7 @@ from sframe_spark.turicreate.block import COMPRESSED, EXTENDED, TYPED
 from sframe_spark.turicreate.number_datetime_and_vector_decoding import GROUP, NEWER, NO_ZONE, OFFSET, WIDTHS
 from sframe_spark.turicreate.source import archive_source
 from sframe_spark.turicreate.string_and_object_decoding import DICTIONARY, INTEGER, LIST, MISSING, NEWER_TAGS, REAL, TEXT, TIMESTAMP, VECTOR
-from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, NDARRAY, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, IMAGE, INT, NDARRAY, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.datetimes import SECOND, to_microseconds
 from sframe_spark.values.python_to_arrow import encode
 
@@ -283,7 +283,7 @@ _COMMON_VALUES: dict[ColumnType, tuple[Any, ...]] = {
 
 def column_array(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
     """Values as an Arrow array of the physical type; NaN stays NaN."""
-    if column_type.is_encoded or column_type.is_zoned or column_type == NDARRAY:
+    if column_type.is_encoded or column_type.is_zoned or column_type in (IMAGE, NDARRAY):
         return encode(list(values), column_type)
     return pa.array(values, column_type.physical, from_pandas=False)
 

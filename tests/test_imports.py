@@ -26,7 +26,7 @@ ROOT = Path(sframe_spark.__file__).parent
 LAYERS = (
     ("redaction", "message_text", "lazy_imports", "lazily_imported_subpackages", "pyarrow_versions", "cached_property_without_lock"),
     ("errors",),
-    ("paths_and_uris", "types", "optional_libraries"),
+    ("paths_and_uris", "types", "images", "optional_libraries"),
     ("config",),
     ("process",),
     ("values",),
@@ -56,7 +56,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are where nothing is named, or below all rooms of their layer.
 NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "values": (("datetimes",), ("arrow_layouts", "ndarrays", "rounding_warnings"), ("nested",), (NO_ROOM,)),
+    "values": (("datetimes",), ("arrow_layouts", "image_columns", "ndarrays", "rounding_warnings", "struct_kinds"), ("nested",), (NO_ROOM,)),
     "storage": (("filesystem",), ("hybrid_calendar",), ("manifest",), ("parquet",), ("segments",), ("datasets",), ("external", NO_ROOM)),
     "expressions": (("functions",), ("translation",), ("aggregates", NO_ROOM)),
     "operators": (("sources",), (NO_ROOM,), ("groupby",), ("lookup",), ("window",), ("joins",), ("user_function_calls_and_result_memos",)),

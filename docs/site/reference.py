@@ -20,7 +20,7 @@ from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.config import Option
 from sframe_spark.plotting.plot_class_and_chart_choice import Plot
 from sframe_spark.plotting.summary import ColumnFacts, FrameSummary
-from sframe_spark.toolkits import cross_validation, evaluation, recommender_data, text_analytics
+from sframe_spark.toolkits import cross_validation, evaluation, image_analysis, recommender_data, text_analytics
 
 FENCE = "```"
 # Titles of sections by the modules whose members they list, in the order of the page.
@@ -96,13 +96,13 @@ TYPED = {
     for member, (typed, _) in members.items()
 }
 # Pages of the reference, and what is on them.
-TOOLKITS = (text_analytics, evaluation, recommender_data, cross_validation)
+TOOLKITS = (text_analytics, image_analysis, evaluation, recommender_data, cross_validation)
 LISTED = {
     "sframe": ("SFrame", "a frame of named columns: making it, its columns and rows, joins, groups, time, files, databases."),
     "sarray": ("SArray", "a column: arithmetic, casts, texts, lists, dicts, date-times, running and rolling values."),
     "aggregate": ("Aggregates", "sums, means, quantiles and the like, for `groupby`, `window`, `running` and `resample`."),
     "functions": ("Functions", "loading what was saved, SQL over frames, drawing, random frames, and other helpers."),
-    "toolkits": ("Texts, evaluation, splits", "counts of words, TF-IDF, accuracy, ROC curves, folds: functions over columns."),
+    "toolkits": ("Texts, images, evaluation, splits", "counts of words, TF-IDF, images of one size, accuracy, folds: functions over columns."),
     "builders": ("Builders and sketches", "frames and columns made value by value; many statistics of a column in one pass."),
     "visualization": ("Pictures", "each kind of chart, and where it is shown."),
     "config": ("Options", "where temporary rows go, how much memory is used, what is shown while a query runs."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import base64
 import bisect
 import itertools
 import math
@@ -14,6 +15,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_value_conversion import preview_rows, preview_values, row_count
+from sframe_spark.images import JPEG, PNG, Image, text_of_image
 from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of
@@ -59,6 +61,7 @@ def column_description(node: PlannerNode, dtype: type) -> str:
 
 def _values_text(values: Sequence[Any], fixed: bool) -> str:
     below = "" if fixed else f"\n{OPEN_ORDER}"
+    values = [text_of_image(value) if isinstance(value, Image) else value for value in values]
     if len(values) <= MAX_DISPLAYED_VALUES:
         return f"{values}{below}"
     return f"{str(values[:MAX_DISPLAYED_VALUES])[:-1]}, ... ]{below}"
@@ -77,6 +80,8 @@ def unquoted_text(value: Any) -> str:
     >>> unquoted_text([1, "a", ["b"]])
     '[1, a, [b]]'
     """
+    if isinstance(value, Image):
+        return text_of_image(value)
     if isinstance(value, np.ndarray):
         # As in Turi Create, the lines of an array are one line.
         return str(value).replace("\n", " ")
@@ -386,6 +391,9 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
 
 def _cell(value: Any, form: CellForm, short: str | None = None) -> str:
     """Return a value as HTML: as ``short`` if given, truncated if it is long; the whole value can be unfolded or is in a tooltip."""
+    picture = picture_of(value) if isinstance(value, Image) else None
+    if picture is not None:
+        return picture
     whole = cell_text(value, MORE_TEXT)
     text = fitting(whole if short is None else short, form.width)
     if text == whole:
@@ -393,6 +401,27 @@ def _cell(value: Any, form: CellForm, short: str | None = None) -> str:
     if form.unfolds:
         return f"<details><summary>{_isolated(text)}</summary>{_isolated(whole)}</details>"
     return f'<span title="{escape(whole)}">{_isolated(text)}</span>'
+
+
+# The bytes of the largest image that is shown in a table, and how high it is shown.
+MAX_PICTURE_BYTES, PICTURE_HEIGHT = 1 << 18, 64
+
+
+def picture_of(image: Image) -> str | None:
+    """Return an image as HTML that holds its bytes, which the browser decodes; None if they are too many, or no browser shows them.
+
+    Examples
+    --------
+    >>> picture_of(Image(np.zeros((1, 2), "uint8")))[:45], picture_of(Image())
+    ('<img src="data:image/png;base64,iVBORw0KGgoAA', None)
+    """
+    data = image._repr_jpeg_() or (image._repr_png_() if image.nbytes <= MAX_PICTURE_BYTES else None)
+    if data is None or len(data) > MAX_PICTURE_BYTES:
+        return None
+    kind = JPEG if image.format == JPEG else PNG
+    text = text_of_image(image)
+    source = f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+    return f'<img src="{source}" title="{text}" alt="{text}" style="max-height:{PICTURE_HEIGHT}px;image-rendering:auto">'
 
 
 def _isolated(text: str) -> str:

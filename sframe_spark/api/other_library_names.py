@@ -22,7 +22,7 @@ def by_name(hints: dict[str, str]) -> dict[str, str]:
 
 
 GRAPHS = "graphs are out of scope: give edges to networkx or GraphFrames by `sf.to_pandas()` or sf.to_spark()"
-MEDIA = "images and sounds are out of scope: keep their paths in a column, and read them with apply()"
+MEDIA = "models of images, and sounds, are out of scope: Image and image_analysis are here, and apply() calls a model of torchvision or timm"
 CLASSES = "types are classes of Python, or their names: `sf['a'].astype(float)`, `sf['a'].astype('float')`, `SArray([1, 2], int)`"
 EXPRESSIONS = "columns take the place of expressions: `sf['a']`, and `sf['a'] + 1`"
 AGGREGATES = "of a column use `sf['a'].sum()`, mean() and so on; of groups `sf.groupby('key', {'total': aggregate.SUM('a')})`, aggregate.MEAN('a')"
@@ -170,8 +170,7 @@ MODULE = MODEL_HINTS | by_name(
         "use `list(sf)`, or `sf.materialize()`": "collect_all collect",
         GRAPHS: "SGraph Edge Vertex connected_components degree_counting graph_analytics graph_coloring kcore label_propagation load_graph"
         " load_sgraph pagerank shortest_path triangle_counting",
-        MEDIA: "Image image_analysis image_classifier image_similarity load_audio load_images object_detector one_shot_object_detector"
-        " sound_classifier style_transfer pixel_array_to_image",
+        MEDIA: "image_classifier image_similarity load_audio object_detector one_shot_object_detector sound_classifier style_transfer",
         CLASSES: "Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 Float32 Float64 String Utf8 Boolean Categorical Enum Date Datetime Duration"
         " CategoricalDtype Int64Dtype Float64Dtype StringDtype Int32Dtype BooleanDtype DatetimeTZDtype ArrowDtype Decimal List Struct Array Object"
         " IntegerType LongType DoubleType StringType TimestampType",
@@ -262,7 +261,6 @@ MODULE = MODEL_HINTS | by_name(
 def _common(name: str) -> dict[str, str]:
     """Return the hints that frames and columns share; ``name`` is ``sf`` or ``sa``."""
     hints = {
-        MEDIA: "pixel_array_to_image",
         "`list({})` gives the rows, `.to_arrow()` a table of Arrow; `.materialize()` computes them and keeps them here": "collect fetch execute",
         "use `.materialize()`, or checkpoint(path)": "compute persist cache localCheckpoint",
         "rows are freed with the last variable that refers to them: del {}": "unpersist",

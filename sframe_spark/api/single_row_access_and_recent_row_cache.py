@@ -12,7 +12,6 @@ from sframe_spark.operators.user_function_calls_and_result_memos import calls_us
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.length_and_order_inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, NDARRAY_KIND
 
 with lazy_imports(globals()):
     from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files, watched_manifests
@@ -26,8 +25,6 @@ MAX_RANGE_BYTES = 1 << 20
 """Ranges do not grow beyond this number of bytes. If a range has more, because its rows are large, it is the only one that is cached."""
 MAX_RANGES = 8
 """Number of ranges that are cached."""
-
-_MUTABLE = (ARRAY_KIND, DICT_KIND, LIST_KIND, NDARRAY_KIND)
 
 
 class RecentRows:
@@ -52,7 +49,7 @@ class RecentRows:
         self._ranges: tuple[int, dict[int, list[Row]]] = 1, {}
         # Files on this machine are checked for changes before each cached row is returned; remote files are not, as each check would take a request.
         self._is_change_checked = not all(is_remote_location(manifest.directory) for manifest in watched_manifests(node))
-        self._is_mutable = any(column_type.kind in _MUTABLE for column_type in node.schema)
+        self._is_mutable = any(column_type.has_items for column_type in node.schema)
 
     def cached(self, index: int) -> Row | None:
         """Return a cached row; None if the row is not cached or the number is negative.

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.pyarrow_versions import if_else
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, NDARRAY_KIND, STR, ColumnType
+from sframe_spark.types import FLOAT_KIND, STR, ColumnType
 
 with lazy_imports(globals()):
     import pyarrow.compute as pc
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND)
 NAN_TOKEN = ("nan",)
 # Ints are encoded with a lookup table instead of hashing if largest - smallest is at most MAX_SPAN + MAX_SPREAD * rows.
 MAX_SPAN, MAX_SPREAD = 1 << 12, 4
@@ -44,7 +43,7 @@ MAX_SPAN, MAX_SPREAD = 1 << 12, 4
 def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
     """Return an array in which two entries have the same bits exactly if their keys are equal by the rule of *instants*.
 
-    Lists, dicts and arrays become strings that are the same for equal values; -0.0 becomes 0.0, and all NaN become the same NaN.
+    Lists, dicts, arrays and images become strings that are the same for equal values; -0.0 becomes 0.0, and all NaN become the same NaN.
 
     Examples
     --------
@@ -54,7 +53,7 @@ def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
     """
     if column_type.is_zoned:
         return pc.struct_field(column, "instant")
-    if column_type.kind in NESTED:
+    if column_type.is_compared_as_text:
         return canonical_text(column, column_type)
     return one_float(column) if column_type.kind == FLOAT_KIND else column
 
@@ -82,7 +81,7 @@ def comparable_column(column: Column, column_type: ColumnType) -> Column:
 
     if column_type.is_zoned:
         return column["instant"]
-    if column_type.kind not in NESTED:
+    if not column_type.is_compared_as_text:
         return column
 
     def text(values: pa.Array) -> pa.Array:

@@ -53,6 +53,8 @@ def ddl(physical: pa.DataType) -> str:
         return "double"
     if pa.types.is_string(physical):
         return "string"
+    if pa.types.is_binary(physical):
+        return "binary"
     if pa.types.is_timestamp(physical):
         return "timestamp_ntz"
     if pa.types.is_list(physical):

@@ -7,6 +7,6 @@ Examples
 2
 """
 
-from sframe_spark.data_structures import sarray, sarray_builder, serialization, sframe, sframe_builder, sketch
+from sframe_spark.data_structures import image, sarray, sarray_builder, serialization, sframe, sframe_builder, sketch
 
-__all__ = ["sarray", "sarray_builder", "serialization", "sframe", "sframe_builder", "sketch"]
+__all__ = ["image", "sarray", "sarray_builder", "serialization", "sframe", "sframe_builder", "sketch"]

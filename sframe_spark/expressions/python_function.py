@@ -12,12 +12,12 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import StateNotSharedError, UserFunctionError
+from sframe_spark.errors import ImageError, StateNotSharedError, UserFunctionError
 from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.row_sizes import fixed_size
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, IMAGE_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND, ColumnType
 from sframe_spark.udf.result_caching_size_limits_and_storage import LONG_TEXT, ROWS_PER_CHECK
 from sframe_spark.values.arrow_to_python import decode_columns, scalar_array
 from sframe_spark.values.input_copying_simplification_and_validation import UNCHANGING, container_text, snapshot, snapshots
@@ -147,6 +147,9 @@ class PythonFunction:
             except StateNotSharedError:
                 raise
             except Exception as error:
+                if isinstance(error, ImageError) and type(function).__module__ in OWN_FUNCTIONS:
+                    # There is no code of the user's to be shown, and the message tells what it is about.
+                    raise
                 failed = error
             if not still_right(self.function, function):
                 # Variables that the function reads were assigned during the calls, so it is called again, with newly decoded arguments, as it
@@ -192,11 +195,13 @@ class PythonFunction:
         append, skip_missing = results.append, self.skip_missing
         if self.result.kind in _TAKERS:
             take, size = _TAKERS[self.result.kind], 0
+            # Each image is large; of other values some tell how large they are.
+            rows_per_check = 1 if self.result.kind == IMAGE_KIND else ROWS_PER_CHECK
             for value in values:
                 result = None if skip_missing and value is None else function(value)
                 append(result if type(result) in UNCHANGING else take(result))
-                if not len(results) % ROWS_PER_CHECK:
-                    size += ROWS_PER_CHECK * min_size(result)
+                if not len(results) % rows_per_check:
+                    size += rows_per_check * min_size(result)
                     if size > max_bytes:
                         break
         elif self.result.kind == STR_KIND:
@@ -263,8 +268,13 @@ def retained_copy(result: Any) -> Any:
 
 
 _CONTAINERS = frozenset({list, tuple, dict})
-# For the kinds of columns whose results are mutable: how to copy a result, which the function may change later and return again.
-_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: retained_copy, ARRAY_KIND: retained_copy, NDARRAY_KIND: retained_copy, DICT_KIND: snapshot}
+# For the kinds of columns whose results may be large: how to copy a result, which the function may change later and return again.
+_TAKERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys((LIST_KIND, ARRAY_KIND, NDARRAY_KIND), retained_copy),
+    **dict.fromkeys((DICT_KIND, IMAGE_KIND), snapshot),
+}
+# Modules of functions of single values that are not the user's.
+OWN_FUNCTIONS = ("sframe_spark.expressions.image_functions",)
 
 
 class Truth:

@@ -14,7 +14,7 @@ from sframe_spark.order import Monotone, SequenceFacts
 from sframe_spark.order.order_facts import Effect, flip
 from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.node_facts import Schema
-from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, NDARRAY_KIND, STR, STR_KIND, ColumnType
+from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ColumnType
 
 # What a true mask implies for the columns from which it was computed.
 
@@ -60,7 +60,7 @@ def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
     """Return whether a column compares exactly with a constant, which is neither missing nor NaN: with a value of its own type, or with a number that
     is the same as an int and as a float. Date-times compare by instant."""
     value = literal.value
-    if value is None or literal.type.kind == NDARRAY_KIND or value != value:
+    if value is None or literal.type.has_items or value != value:
         return False
     if column_type.is_numeric and literal.type.is_numeric:
         return literal.type == column_type or abs(value) < EXACT_IN_FLOAT

@@ -16,8 +16,10 @@ import attrs
 import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError, NotPortable, listed, near_names
+from sframe_spark.images import Image
 from sframe_spark.message_text import brief, is_unicode
 from sframe_spark.types import TYPES_BY_NAME, ColumnType
+from sframe_spark.values.image_columns import key_of_image
 from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, encode_value
 
 Validator = Callable[[Any, Any, Any], None]
@@ -47,7 +49,9 @@ def identity_text(value: Any) -> str:
 
 
 def _with_whole_arrays(value: Any) -> Any:
-    """Return a value with what a ``repr`` of numpy's arrays leaves out: digits, and items of long ones."""
+    """Return a value with what a ``repr`` leaves out: digits and items of numpy's arrays, and bytes of images."""
+    if isinstance(value, Image):
+        return Image, key_of_image(value)
     if isinstance(value, np.ndarray):
         return np.ndarray, value.dtype.str, value.shape, value.tolist()
     if type(value) in (tuple, list):
@@ -58,7 +62,7 @@ def _with_whole_arrays(value: Any) -> Any:
 
 
 def _may_hold_arrays(values: Iterable[Any]) -> bool:
-    return any(issubclass(item, (np.ndarray, tuple, list, dict)) for item in set(map(type, values)))
+    return any(issubclass(item, (np.ndarray, Image, tuple, list, dict)) for item in set(map(type, values)))
 
 
 def one_of(*values: str) -> Validator:
@@ -137,7 +141,7 @@ def _field_name(instance: Any, attribute: Any) -> str:
     return f"{attribute.name!r} of the operator {name!r}" if isinstance(name, str) and name else f"{attribute.name!r} of {type(instance).__name__}"
 
 
-PLAIN_CLASSES = (list, dict, array.array, np.ndarray, datetime.datetime)
+PLAIN_CLASSES = (list, dict, array.array, np.ndarray, Image, datetime.datetime)
 
 
 def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import ContractBroken
+from sframe_spark.images import Image
 from sframe_spark.optional_libraries import import_library
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.testing.row_comparison import Rows, shown_rows
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, IMAGE_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND, ColumnType
 from sframe_spark.values.python_to_arrow import encode, recode
 
 Tables = Sequence[Rows]
@@ -42,6 +43,7 @@ ORDINARY: dict[str, list[Any]] = {
     DATETIME_KIND: [NOON, datetime(1970, 1, 1), datetime(2024, 3, 1), datetime(2001, 9, 9, 1, 46, 40)],
     ARRAY_KIND: [array.array("d", values) for values in ([], [1.0], [2.0, -1.0])],
     NDARRAY_KIND: [np.array(values) for values in ([1.0], [[1.0, 2.0]], [[2.0], [-1.0]], [[1.0, 2.0], [3.0, 4.0]])],
+    IMAGE_KIND: [Image(np.zeros((1, 2), np.uint8)), Image(np.zeros((2, 1), np.uint8)), Image(np.ones((1, 2), np.uint8))],
     LIST_KIND: [[], [1], [2, 1], [1, None]],
     DICT_KIND: [{}, {"a": 1}, {"a": 2, "b": None}],
 }
@@ -52,6 +54,7 @@ EXTREME: dict[str, list[Any]] = {
     DATETIME_KIND: [datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(1900, 1, 1), datetime(2199, 12, 31)],
     ARRAY_KIND: [array.array("d", [NAN, -0.0, INF])],
     NDARRAY_KIND: [np.array([[[NAN, -0.0, INF]]]), np.zeros((0, 2))],
+    IMAGE_KIND: [Image(), Image(np.full((1, 1, 4), 255, np.uint8))],
     LIST_KIND: [["a", 1.5], [["c"], {"b": 2}]],
     DICT_KIND: [{"a": ["c"]}, {1: "b"}],
 }

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.expressions.translated_function import TranslatedFunction
+from sframe_spark.images import Image
 from sframe_spark.testing import oracle_functions
 from sframe_spark.testing.oracle_functions import Row, is_nan, present, rank, token
 from sframe_spark.values.arrow_to_python import decode
@@ -62,6 +63,8 @@ def cells(column: Any, column_type: Any) -> list[Any]:
         convert = _zoned
     elif column_type.kind == "ndarray":
         convert = lambda value: np.array(value["values"], dtype=float).reshape(value["shape"])  # noqa: E731
+    elif column_type.kind == "image":
+        convert = lambda value: Image.of_parts(*value.values())  # noqa: E731
     return [None if value is None else convert(value) for value in column.to_pylist()]
 
 

@@ -1,4 +1,4 @@
-"""Functions over columns that programs for Turi Create use in addition to its models: texts, evaluation, splits of data.
+"""Functions over columns that programs for Turi Create use in addition to its models: texts, images, evaluation, splits of data.
 
 Examples
 --------
@@ -7,6 +7,6 @@ Examples
 2.0
 """
 
-from sframe_spark.toolkits import cross_validation, evaluation, recommender, text_analytics
+from sframe_spark.toolkits import cross_validation, evaluation, image_analysis, recommender, text_analytics
 
-__all__ = ["cross_validation", "evaluation", "recommender", "text_analytics"]
+__all__ = ["cross_validation", "evaluation", "image_analysis", "recommender", "text_analytics"]

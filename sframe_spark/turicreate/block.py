@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark import types
 from sframe_spark.turicreate.block_payload_reader import Payload
 from sframe_spark.turicreate.number_datetime_and_vector_decoding import Cells, Vectors, are_alike, datetimes, floats, integers
 from sframe_spark.turicreate.string_and_object_decoding import (
@@ -39,7 +40,7 @@ from sframe_spark.values.ndarrays import ndarrays
 COMPRESSED, TYPED, MIXED, EXTENDED = 1, 2, 4, 8
 # The byte with which a block begins: no values, values of one type, or values of one type and missing values.
 NONE, ONE_KIND, ONE_KIND_OR_MISSING = 0, 1, 2
-# The column type for each archive type. Images become dicts with their bytes in Base64.
+# The column type for each archive type.
 COLUMN_TYPES: dict[int, ColumnType] = {
     INTEGER: INT,
     REAL: FLOAT,
@@ -48,7 +49,7 @@ COLUMN_TYPES: dict[int, ColumnType] = {
     LIST: ENCODED_LIST,
     DICTIONARY: ENCODED_DICT,
     TIMESTAMP: ZONED_DATETIME,
-    IMAGE: ENCODED_DICT,
+    IMAGE: types.IMAGE,
     TENSOR: NDARRAY,
 }
 # For the type of values and a different type of their column: the conversion, and how many times as much memory the converted values take.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import base64
 import datetime
 import math
 import struct
@@ -14,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import BrokenPayload, MisfitError, SchemaError, TooLargeError
+from sframe_spark.errors import BrokenPayload, InvalidArgumentError, MisfitError, SchemaError, TooLargeError
+from sframe_spark.images import FORMATS, Image
 from sframe_spark.message_text import in_words
 from sframe_spark.turicreate.block_payload_reader import MAX_ALLOWED, Payload
 from sframe_spark.turicreate.number_datetime_and_vector_decoding import GROUP, Cells, FloatRun, NumberRun, floats_between, offsets_of, read_datetime
@@ -143,7 +143,6 @@ TAGGED_INTEGER, TAGGED_REAL, TAGGED_TEXT, TAGGED_MISSING = (NEWER_TAGS + kind fo
 BYTES_OF_OLDER_TAG = 4
 # Memory reserved per item and per float, for the Python object and its JSON.
 BYTES_OF_ITEM, BYTES_OF_FLOAT = 96, 48
-IMAGE_FORMATS = ("jpeg", "png", "raw", "unknown")
 # Limits of tensors: the number of dimensions, and for tensors without elements the product of the dimensions that are not 0.
 MAX_DIMENSIONS, MAX_EMPTY = 32, 65_536
 _INTEGER, _REAL, _LENGTH = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<Q")
@@ -288,18 +287,20 @@ class TaggedReader:
         """Read a vector of floats."""
         return array.array("d", self.floats().tobytes())
 
-    def image(self) -> dict[str, Any]:
-        """Read an image as a dict with its height, width, channels, format and bytes in Base64."""
+    def image(self) -> Image:
+        """Read an image."""
         payload = self._payload
         _, height, width, channels, form, length = _IMAGE.unpack_from(payload.content, payload.skip(_IMAGE.size, "an image"))
-        if form >= len(IMAGE_FORMATS):
+        if form >= len(FORMATS):
             raise payload.broken(f"an image has the unknown format {form}")
         if max(height, width, channels) >= 1 << 63:
             raise payload.broken("an image is larger than there are numbers for")
         payload.require(length, "an image")
         payload.allowance.take(4 * length, payload.place)
-        content = base64.b64encode(payload.take(length, "an image")).decode("ascii")
-        return {"height": height, "width": width, "channels": channels, "format": IMAGE_FORMATS[form], "data": content}
+        try:
+            return Image.of_parts(bytes(payload.take(length, "an image")), FORMATS[form], height, width, channels)
+        except InvalidArgumentError as error:
+            raise payload.broken(str(error)) from None
 
     def tensor(self) -> np.ndarray:
         """Read a tensor as an array of numpy."""
@@ -343,7 +344,7 @@ def tensor_of(elements: np.ndarray, shape: list[int], strides: list[int]) -> np.
     return np.lib.stride_tricks.as_strided(elements, shape, [8 * stride for stride in strides], writeable=False)
 
 
-# --- Cells of lists, dicts and images, which become JSON strings, and of tensors
+# --- Cells of lists and dicts, which become JSON strings, and of images and tensors
 
 
 # The Python class of the values of each kind of column.
@@ -355,6 +356,7 @@ _CLASSES: dict[str, type] = {
     "ndarray": np.ndarray,
     "list": list,
     "dict": dict,
+    "image": Image,
     "datetime": datetime.datetime,
 }
 

@@ -30,10 +30,10 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.arrow_layouts import TENSOR, TICKS_PER_SECOND, in_one_array, is_list, maps_of_dicts, parts_of, standard_parts
 from sframe_spark.values.datetimes import DAY, MAX_OFFSET, MINUTE, SECOND, arrow_microseconds, floored
-from sframe_spark.values.ndarrays import is_ndarray_storage, ndarray_of_parts, sound_ndarrays
 from sframe_spark.values.plain_values import LARGEST_INT, plain, plain_dict, plain_list
 from sframe_spark.values.rounding_warnings import DIGITS_OF_FLOAT
 from sframe_spark.values.spark_variant_decoding_and_json import VariantType, is_stored_variant, variant_value
+from sframe_spark.values.struct_kinds import STRUCT_KINDS, struct_kind_of
 from sframe_spark.values.tagged_json_display_and_canonical_text import encode_value
 
 # Decimals without a fraction and of at most 18 digits become ints. Others become floats, with a warning if they have too many digits.
@@ -158,8 +158,9 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     types = pa.types
     if data_type == ZONED_PHYSICAL or is_with_offset(data_type):
         return ZONED_DATETIME
-    if is_ndarray_storage(data_type):
-        return NDARRAY
+    struct_kind = struct_kind_of(data_type)
+    if struct_kind is not None:
+        return struct_kind.column_type
     if isinstance(data_type, VariantType):
         # A VARIANT inside a list or dict; the type of a column of VARIANTs is found from its values.
         return ENCODED_DICT
@@ -219,7 +220,9 @@ def _converted(values: pa.Array, column_type: ColumnType) -> list[pa.Array]:
     if values.type == column_type.physical:
         if column_type.is_zoned:
             _check_offsets(values.field("offset").filter(values.is_valid()))
-        return [sound_ndarrays(values) if column_type == NDARRAY else values]
+        return [STRUCT_KINDS[column_type.kind].sound(values) if column_type.kind in STRUCT_KINDS else values]
+    if column_type.kind in STRUCT_KINDS:
+        return [STRUCT_KINDS[column_type.kind].sound(values.cast(column_type.physical))]
     if column_type in _CONVERSIONS:
         return [_CONVERSIONS[column_type](values)]
     if column_type.is_encoded or not is_list(values.type):
@@ -361,8 +364,9 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_map(data_type):
         key, item = _reader(data_type.key_type), _reader(data_type.item_type)
         return lambda cell: {key(k): None if v is None else item(v) for k, v in cell}
-    if is_ndarray_storage(data_type):
-        return lambda cell: ndarray_of_parts(np.array(cell["values"], dtype=np.float64), cell["shape"])
+    struct_kind = struct_kind_of(data_type)
+    if struct_kind is not None:
+        return struct_kind.of_cell
     if pa.types.is_struct(data_type):
         readers = {field.name: _reader(field.type) for field in data_type}
         return lambda cell: {name: None if v is None else readers[name](v) for name, v in cell.items()}
@@ -395,7 +399,6 @@ _CONVERSIONS: dict[ColumnType, Callable[[pa.Array], pa.Array]] = {
     STR: _text_values,
     DATETIME: _datetime_values,
     ZONED_DATETIME: _zoned_values,
-    NDARRAY: lambda values: sound_ndarrays(values.cast(NDARRAY.physical)),
 }
 
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.lazy_imports import lazy_imports
-from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.invalid_unicode_errors import invalid_string_message
-from sframe_spark.values.ndarrays import ndarrays
+from sframe_spark.values.struct_kinds import STRUCT_KINDS
 from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value
 
 with lazy_imports(globals()):
@@ -63,8 +63,8 @@ def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
         return _numbers(values)
     if column_type.kind == ARRAY_KIND:
         return _arrays(values)
-    if column_type.kind == NDARRAY_KIND:
-        return ndarrays(values)
+    if column_type.kind in STRUCT_KINDS:
+        return STRUCT_KINDS[column_type.kind].to_python(values)
     if column_type.is_zoned:
         return _zoned(values)
     if column_type.is_encoded:

@@ -26,6 +26,7 @@ from sframe_spark.types import (
     ENCODED_LIST,
     FLOAT,
     FLOAT_KIND,
+    IMAGE_KIND,
     INT,
     INT_KIND,
     LIST_KIND,
@@ -59,7 +60,7 @@ PLAIN_INT = r"^-?[0-9]{1,18}$"
 PLAIN_DECIMAL = r"^-?[0-9]{1,18}(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?$"
 
 _RESULTS: dict[tuple[str, str], ColumnType] = {
-    **{(source, STR_KIND): STR for source in (INT_KIND, FLOAT_KIND, DATETIME_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND)},
+    **{(source, STR_KIND): STR for source in (INT_KIND, FLOAT_KIND, DATETIME_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND, IMAGE_KIND)},
     **{(source, INT_KIND): INT for source in (FLOAT_KIND, STR_KIND, DATETIME_KIND)},
     **{(source, FLOAT_KIND): FLOAT for source in (INT_KIND, STR_KIND, DATETIME_KIND)},
     **{(source, DATETIME_KIND): DATETIME for source in (INT_KIND, FLOAT_KIND)},
@@ -89,7 +90,9 @@ def cast_type(source: ColumnType, target: ColumnType) -> ColumnType:
     result = _RESULTS.get((source.kind, target.kind))
     if result is None:
         instead = ": str_to_datetime() reads date-times from texts" if (source.kind, target.kind) == (STR_KIND, DATETIME_KIND) else ""
-        if NDARRAY_KIND in (source.kind, target.kind):
+        if IMAGE_KIND in (source.kind, target.kind):
+            instead = ": images are made of paths, or by pixel_array_to_image() of arrays, and become texts and arrays of their pixels"
+        elif NDARRAY_KIND in (source.kind, target.kind):
             instead = f": apply() converts each value{', as by numpy.array' if target.kind == NDARRAY_KIND else ', as by its tolist()'}"
         raise UnsupportedOperationError(f"a column of {source.kind} cannot be cast to {target.kind}{instead}")
     return result
@@ -216,7 +219,7 @@ def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
     >>> native == canonical_text(pa.array(["[1.0,null]"]), ENCODED_LIST)
     True
     """
-    texts = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, NDARRAY_KIND, DICT_KIND) else None
+    texts = written(values, column_type, CANONICAL) if column_type.has_items else None
     if texts is not None:
         return texts
     return pa.array([None if cell is None else canonical_value(cell) for cell in decode(values, column_type)], pa.string())
@@ -255,6 +258,11 @@ def _list_cell_to_array(value: list[Any]) -> Any:
         return None  # the caller sees that there are more missing values than before
 
 
+def _image_texts(values: pa.StructArray) -> pa.Array:
+    height, width = (pc.struct_field(values, name).cast(pa.string()) for name in ("height", "width"))
+    return pc.binary_join_element_wise("Height: ", height, " Width: ", width, "")
+
+
 _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (INT_KIND, FLOAT_KIND): lambda values, _: values.cast(pa.float64(), safe=False),
     (INT_KIND, STR_KIND): lambda values, _: values.cast(pa.string()),
@@ -279,4 +287,5 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (NDARRAY_KIND, STR_KIND): _items_to_str,
     (NDARRAY_KIND, ARRAY_KIND): lambda values, _: numbers_of(values),
     (ARRAY_KIND, NDARRAY_KIND): lambda values, _: vectors_as_ndarrays(values),
+    (IMAGE_KIND, STR_KIND): lambda values, _: _image_texts(values),
 }

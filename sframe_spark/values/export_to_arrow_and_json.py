@@ -32,6 +32,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import InvalidArgumentError, NotOneTypeError
+from sframe_spark.images import Image, text_of_image
 from sframe_spark.message_text import brief, visible
 from sframe_spark.pyarrow_versions import JSON_TYPE, if_else, with_json_type
 from sframe_spark.types import DICT_KIND, LIST_KIND, NDARRAY, ColumnType
@@ -422,13 +423,15 @@ def _brief_text(value: Any, between: str, minus_zero: str) -> str:
 
 
 def with_text_keys(value: Any) -> Any:
-    """Return a value with all keys of dicts converted to strings, arrays and tuples to lists, and datetimes to ISO strings."""
+    """Return a value with all keys of dicts converted to strings, arrays and tuples to lists, datetimes to ISO strings, and images to their sizes."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (list, tuple, array.array)):
         return [with_text_keys(item) for item in value]
     if isinstance(value, datetime.datetime):
         return value.isoformat()
+    if isinstance(value, Image):
+        return text_of_image(value)
     if not isinstance(value, dict):
         return value
     members: dict[str, Any] = {}

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.images import Image
 from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import visible
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, IMAGE_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
 from sframe_spark.values.ndarrays import holds_numbers
 from sframe_spark.values.plain_values import NUMBERS, families_of, family_of, family_of_value
 from sframe_spark.values.rounding_warnings import note_rounded
@@ -26,7 +27,7 @@ with lazy_imports(globals()):
 
 # Snapshots: a user's function may return the same mutable object several times, and change it between calls.
 
-UNCHANGING = frozenset({type(None), bool, int, float, str, bytes, datetime.datetime, datetime.date, datetime.timedelta})
+UNCHANGING = frozenset({type(None), bool, int, float, str, bytes, datetime.datetime, datetime.date, datetime.timedelta, Image})
 
 
 def snapshot(value: Any) -> Any:
@@ -61,8 +62,11 @@ def snapshots(values: Iterable[Any]) -> list[Any]:
     return [value if type(value) in UNCHANGING else snapshot(value) for value in values]
 
 
+_TEXTUAL = (LIST_KIND, ARRAY_KIND, NDARRAY_KIND, DICT_KIND, IMAGE_KIND)
+
+
 def container_text(value: Any) -> Any:
-    """Convert a list, array or dict to the string that a column of strings stores for it; return other values unchanged.
+    """Convert a list, array, dict or image to the string that a column of strings stores for it; return other values unchanged.
 
     Examples
     --------
@@ -70,7 +74,7 @@ def container_text(value: Any) -> Any:
     ('[1,"a"]', 2)
     """
     try:
-        return construct_value(value, STR_KIND) if family_of(type(value)) in (LIST_KIND, ARRAY_KIND, NDARRAY_KIND, DICT_KIND) else value
+        return construct_value(value, STR_KIND) if family_of(type(value)) in _TEXTUAL else value
     except (RecursionError, SFrameError):
         return value
 

@@ -1,6 +1,7 @@
 """The Python classes that a cell may hold, the conversion of their values to *plain* values, and comparison of plain values.
 
-Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``numpy.ndarray`` of floats, ``list`` and ``dict``.
+Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``numpy.ndarray`` of floats, ``Image``,
+``list`` and ``dict``.
 A *family* is the set of Python classes whose values are stored as the same plain class; it is named like a column kind, or ``"missing"``.
 """
 
@@ -21,8 +22,9 @@ import numpy as np
 from sframe_spark.errors import BeyondRangeError, SchemaError
 from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
-from sframe_spark.values.ndarrays import holds_numbers, plain_ndarray
+from sframe_spark.values.ndarrays import holds_numbers
 from sframe_spark.values.rounding_warnings import is_rounded, note_rounded
+from sframe_spark.values.struct_kinds import STRUCT_KINDS
 from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, hashable_key, too_deep
 
 with lazy_imports(globals()):
@@ -41,7 +43,7 @@ _SCALAR_FAMILIES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((datetime.date, np.datetime64), DATETIME_KIND),
     ((collections.abc.Mapping,), DICT_KIND),
     ((array.array,), ARRAY_KIND),
-    ((np.ndarray,), NDARRAY_KIND),
+    *(((kind.python_class,), name) for name, kind in STRUCT_KINDS.items()),
 )
 
 # Classes whose values are kept as texts, by module and name, as few programs import them: what the text is.
@@ -108,7 +110,7 @@ def _find_family(python_class: type) -> str:
     # its metaclass, and its members are not iterable.
     if all(any(name in vars(above) for above in python_class.__mro__) for name in ("__len__", "__iter__")):
         return LIST_KIND
-    instead = "use int, float, str, list, dict, array.array, numpy.ndarray, datetime.datetime or None"
+    instead = "use int, float, str, list, dict, array.array, numpy.ndarray, Image, datetime.datetime or None"
     raise SchemaError(f"a column cannot hold values of class {python_class.__name__}: {instead}")
 
 
@@ -321,8 +323,8 @@ def plain(value: Any, levels: int = MAX_LEVELS) -> Any:
     single = one_value(value)
     if single is not value:
         return plain(single, levels)
-    if family == NDARRAY_KIND:
-        return plain_ndarray(value)
+    if family in STRUCT_KINDS:
+        return STRUCT_KINDS[family].plain(value)
     is_array = family == ARRAY_KIND or (len(value) > 0 and {family_of(python_class) for python_class in set(map(type, value))} <= NUMBERS)
     return plain_array(value) if is_array else plain_list(value, levels)
 

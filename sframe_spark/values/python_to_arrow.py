@@ -22,7 +22,6 @@ from sframe_spark.values.arrays_without_pandas import array_without_pandas
 from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.input_copying_simplification_and_validation import simplify
-from sframe_spark.values.ndarrays import ndarray_column, plain_ndarray
 from sframe_spark.values.plain_values import (
     LARGEST_INT,
     MISSING,
@@ -40,6 +39,7 @@ from sframe_spark.values.plain_values import (
     plain_text,
     require_items,
 )
+from sframe_spark.values.struct_kinds import STRUCT_KINDS
 from sframe_spark.values.tagged_json_display_and_canonical_text import encode_value
 
 with lazy_imports(globals()):
@@ -65,7 +65,7 @@ _REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
     ((str, bytes), types.STR),
     ((datetime.date, np.datetime64), types.DATETIME),
     ((set, frozenset, range), types.ENCODED_LIST),
-    ((np.ndarray,), types.NDARRAY),
+    *(((kind.python_class,), kind.column_type) for kind in STRUCT_KINDS.values()),
 )
 
 
@@ -201,6 +201,8 @@ def _type_of_list(values: Sequence[Any], of_rows: bool = True) -> ColumnType:
         return types.ZONED_DATETIME if any(map(_has_offset, values)) else types.DATETIME
     if families == {types.DICT_KIND}:
         return _dict_type(values)
+    if families == {types.IMAGE_KIND}:
+        return types.IMAGE
     if families <= _SEQUENCES:
         return _sequence_type(values)
     if families <= _NDARRAYS:
@@ -522,8 +524,9 @@ def _join_arrays(cells: Sequence[Any], elements: list[Any] | None) -> pa.Array:
     return list_from_lengths(lengths, numbers, types.ARRAY.physical)
 
 
-def _build_ndarrays(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
-    return ndarray_column([None if _is_missing(value) else plain_ndarray(np.asanyarray(value)) for value in values])
+def _build_structs(values: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
+    kind = STRUCT_KINDS[column_type.kind]
+    return kind.to_arrow([None if _is_missing(value) else kind.plain(value) for value in values])
 
 
 def _build_lists(values: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
@@ -559,7 +562,7 @@ _BUILDERS: dict[str, Callable[[Sequence[Any], ColumnType], pa.Array | pa.Chunked
     types.STR_KIND: _scalar_builder(plain_text),
     types.DATETIME_KIND: _build_datetimes,
     types.ARRAY_KIND: _build_arrays,
-    types.NDARRAY_KIND: _build_ndarrays,
+    **dict.fromkeys(STRUCT_KINDS, _build_structs),
     types.LIST_KIND: _build_lists,
     types.DICT_KIND: _build_dicts,
 }

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.images import Image, text_of_image
 from sframe_spark.message_text import brief
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, IMAGE_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
 from sframe_spark.values import plain_values
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds, to_datetime, to_microseconds
 from sframe_spark.values.ndarrays import ndarray_of_sequence, plain_ndarray
@@ -164,6 +165,10 @@ _CONSTRUCTORS: dict[tuple[str, str], Callable[[Any], Any]] = {
     **{(family, LIST_KIND): _sequence_list for family in _SEQUENCES},
     **{(family, ARRAY_KIND): lambda value: list_to_array(plain_values.plain_list(value)) for family in _SEQUENCES},
     **{(family, NDARRAY_KIND): ndarray_of_sequence for family in _SEQUENCES},
+    (IMAGE_KIND, IMAGE_KIND): Image,
+    (IMAGE_KIND, STR_KIND): text_of_image,
+    (IMAGE_KIND, ARRAY_KIND): lambda value: array.array("d", plain_ndarray(value.pixel_data).tobytes()),
+    (IMAGE_KIND, NDARRAY_KIND): lambda value: plain_ndarray(value.pixel_data),
     (NDARRAY_KIND, NDARRAY_KIND): plain_ndarray,
     (NDARRAY_KIND, STR_KIND): lambda value: display_text(plain_ndarray(value)),
     (NDARRAY_KIND, ARRAY_KIND): lambda value: array.array("d", plain_ndarray(value).tobytes()),

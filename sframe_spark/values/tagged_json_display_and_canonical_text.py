@@ -8,6 +8,7 @@ Tagged JSON is lossless: JSON scalars and lists represent the same Python values
 ``{"$datetime": microseconds, "offset": minutes | null}``  a datetime (microseconds in UTC)
 ``{"$array": [...]}``                       an ``array.array('d')``
 ``{"$ndarray": [...], "shape": [...]}``     a ``numpy.ndarray`` of floats, in the order of C
+``{"$image": "...", "format": ...}``        an ``Image``: its bytes in Base64, format, height, width and channels
 ==========================================  =====================================================
 
 Values that are nested deeper than ``MAX_LEVELS`` are refused both on writing and on reading.
@@ -26,7 +27,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sframe_spark.errors import DamagedValueError, SchemaError
+from sframe_spark.images import Image, text_of_image
 from sframe_spark.lazy_imports import lazy_imports
+from sframe_spark.values.image_columns import SIZES, image_of_json, key_of_image, parts_in_json
 from sframe_spark.values.ndarrays import ndarray_of_parts
 
 with lazy_imports(globals()):
@@ -82,6 +85,8 @@ def _tagged(value: Any, levels: int) -> str:
         return f'{{"$array":[{",".join([_tagged(item, 0) for item in value])}]}}'
     if isinstance(value, np.ndarray):
         return f'{{"$ndarray":{_tagged(value.ravel().tolist(), 1)},"shape":{json.dumps(value.shape, separators=(",", ":"))}}}'
+    if isinstance(value, Image):
+        return json.dumps(parts_in_json(value), separators=(",", ":"))
     if isinstance(value, (list, tuple)):
         return f"[{','.join(_tagged_items(value, levels))}]"
     if isinstance(value, dict):
@@ -153,6 +158,8 @@ def _untagged(tagged: dict[str, Any]) -> Any:
             return from_microseconds(microseconds, offset)
     elif tagged.keys() == {"$ndarray", "shape"} and type(tagged["$ndarray"]) is list and type(tagged["shape"]) is list:
         return ndarray_of_parts(np.array(tagged["$ndarray"], dtype=np.float64).ravel(), tagged["shape"])
+    elif tagged.keys() == {"$image", "format", *SIZES}:
+        return image_of_json(tagged)
     raise ValueError(f"unknown form {str(tagged)[:60]}")
 
 
@@ -192,6 +199,8 @@ def canonical_value(value: Any) -> str:
         return "{" + ",".join(items) + "}"
     if isinstance(value, datetime.datetime):
         return f"@{to_microseconds(value)[0]}"
+    if isinstance(value, Image):
+        return key_of_image(value)
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -251,4 +260,4 @@ def _nested_text(value: Any) -> str:
         return "{" + ", ".join(f"{_nested_text(key)}:{_nested_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, datetime.datetime):
         return datetime_text(value)
-    return str(value)
+    return text_of_image(value) if isinstance(value, Image) else str(value)

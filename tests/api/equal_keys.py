@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark import SArray, SFrame, aggregate
+from sframe_spark import Image, SArray, SFrame, aggregate
 from sframe_spark.testing.oracle_functions import rank
-from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, NDARRAY, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, IMAGE, INT, NDARRAY, STR, ZONED_DATETIME, ColumnType
 
 Rows = list[dict[str, Any]]
 Token = tuple[Any, ...]
@@ -42,6 +42,7 @@ TRICKY: dict[str, tuple[ColumnType, list[Any]]] = {
 TRICKY_NESTED: dict[str, tuple[ColumnType, list[Any]]] = {
     "array": (ARRAY, [array("d", [0.0]), array("d", [-0.0]), array("d", [math.nan]), array("d", [OTHER_NAN]), array("d"), None]),
     "ndarray": (NDARRAY, [np.array([[0.0]]), np.array([[-0.0]]), np.array([0.0]), np.array([math.nan]), np.array([OTHER_NAN]), np.zeros(0), None]),
+    "image": (IMAGE, [Image(), Image(np.zeros((1, 2), "uint8")), Image(np.zeros((2, 1), "uint8")), Image(np.ones((1, 2), "uint8")), None]),
     "list": (ENCODED_LIST, [[1, "a"], [1, "b"], [None], [], [[2]], None]),
     "dict": (ENCODED_DICT, [{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1}, {}, {"a": None}, None]),
 }
@@ -56,6 +57,8 @@ def moment(value: Any) -> Token:
         return ("time", value if value.tzinfo else value.replace(tzinfo=datetime.UTC))
     if isinstance(value, np.ndarray):
         return ("ndarray", value.shape, *map(moment, value.ravel().tolist()))
+    if isinstance(value, Image):
+        return ("image", value)
     if isinstance(value, dict):
         return ("dict", frozenset((key, moment(item)) for key, item in value.items()))
     if isinstance(value, (list, array)):

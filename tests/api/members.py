@@ -126,6 +126,7 @@ ARRAY: dict[str, Call] = {
     "dict_values": lambda g: g["dict"].dict_values(),
     "diff": lambda g: g["int"].diff(),
     "dropna": lambda g: g["int"].dropna(),
+    "pixel_array_to_image": lambda g: g["array"].clip(0, 255).pixel_array_to_image(2, 1, 1, allow_rounding=True),
     "element_slice": lambda g: g["text"].element_slice(0, 3),
     "cut": lambda g: g["int"].cut([0, 30, 60, 99]),
     "fill_backward": lambda g: g["int"].fill_backward(),
@@ -314,6 +315,7 @@ OTHERS = {
 # These call what users give, or give and take Python's values, which is one by one by what it is.
 ONE_BY_ONE = {
     ("SArray", "filter"): "calls of the function",
+    ("SArray", "pixel_array_to_image"): "an image is thousands of pixels",
     ("SFrame", "flat_map"): "calls of the function",
     ("SFrame", "add_columns_by_cycle"): "calls of the function",
     ("SFrame", "to_sql"): "rows passed to a database library",

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, load_sarray, load_sframe
+from sframe_spark import Image, SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, image_analysis, load_sarray, load_sframe
 from sframe_spark.errors import InexactNumberWarning, SetOrderWarning
 from tests.plain_values import plain
 
@@ -65,6 +65,7 @@ def outcome(program: str, directory: Path) -> dict[str, Any]:
     names = {
         "SF": SFrame, "SA": SArray, "agg": aggregate, "np": np, "pd": pd, "dt": datetime, "array": array.array, "math": math,
         "nan": math.nan, "inf": math.inf, "os": os, "TMP": str(directory), "open": BriefFile,
+        "Image": Image, "ia": image_analysis,
         "Sketch": Sketch, "SArrayBuilder": SArrayBuilder, "SFrameBuilder": SFrameBuilder, "load_sarray": load_sarray, "load_sframe": load_sframe,
     }  # fmt: skip
     *statements, expression = program.split("\n")

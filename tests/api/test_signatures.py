@@ -33,7 +33,6 @@ PLACES = {
 _PYTHON_2 = "a name of Python 2"
 _PRINTING = "how tables are printed is no part of the API: str(sf) and print_rows()"
 NOT_HERE = {
-    ("SArray", "pixel_array_to_image"): "images are out of scope",
     ("SArray", "__div__"): _PYTHON_2,
     ("SArray", "__rdiv__"): _PYTHON_2,
     ("SArray", "__nonzero__"): _PYTHON_2,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark import Image
 from tests.needs import has
 
 NOON = datetime.datetime(2024, 2, 29, 12)
@@ -35,6 +36,7 @@ OURS: dict[str, Any] = {
     "array": [array.array("d", [1.5, 2]), None],
     "ndarray, one shape": [np.array([[1.5, 2]]), np.array([[0.5, -1]]), None],
     "ndarray, several shapes": [np.array([[1.5, 2]]), np.array([1.5]), None],
+    "image": [Image(np.zeros((2, 3), "uint8")), None],
     "list of ints": [[1, None], [], None],
     "list of texts": [["a", None], [], None],
     "list of lists": [[["a"], []], None],

@@ -26,7 +26,7 @@ from sframe_spark.rewrite_laws import builtin_optimizer
 from sframe_spark.testing.oracle import Meaning, Oracle, Rows, rows_of
 from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.testing.order_claims import false_claims
-from sframe_spark.types import PYTHON_CLASS
+from sframe_spark.types import KINDS
 from tests.random_programs.plans import RandomProgram
 from tests.random_tables import table_source
 
@@ -321,7 +321,7 @@ def check_types(node: PlannerNode, rows: Rows) -> None:
     """
     for row in rows:
         for value, column_type in zip(row, node.schema, strict=True):
-            wanted = list if column_type.kind in LIST_KINDS else PYTHON_CLASS[column_type.kind]
+            wanted = list if column_type.kind in LIST_KINDS else KINDS[column_type.kind].python_class
             if value is not None and type(value) is not wanted:
                 raise NotEquivalent(f"{node} claims a column of {column_type} that holds {value!r}")
 

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.types import PYTHON_CLASS
-
-# Images are records here, as `docs/decisions/017-archives.md` says.
-KINDS = {"Image": "dict"}
+from sframe_spark.images import Image
+from sframe_spark.types import KINDS
 
 
 def expected_of(archives: Path, name: str) -> dict[str, Any]:
@@ -25,7 +23,7 @@ def expected_of(archives: Path, name: str) -> dict[str, Any]:
 
 def class_of(name: str) -> type:
     """The class of a column's values."""
-    return PYTHON_CLASS[KINDS.get(name, name)]
+    return Image if name == "Image" else KINDS[name].python_class
 
 
 def differs(expected: Any, found: Any) -> str | None:

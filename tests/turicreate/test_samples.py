@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.errors import ArchiveTextError, StorageError
+from sframe_spark.images import Image
 from tests.turicreate.conftest import DATA
 from tests.turicreate.expected import class_of, differs, expected_of
 
@@ -59,15 +59,15 @@ def test_hostile_archives_are_refused_and_named(archives: Path, sample: dict[str
         load_sframe(str(archives / sample["path"]), verify=True)
 
 
-def test_images_are_records_of_their_bytes(archives: Path) -> None:
+def test_images_are_those_of_their_bytes(archives: Path) -> None:
     expected = expected_of(archives, "image_raw.json")["images"]
     formats = {0: "jpeg", 1: "png", 2: "raw", 3: "unknown"}
     for image, found in zip(expected, SArray(str(archives / "image_raw")), strict=True):
         if image is None:
             assert found is None
             continue
-        assert base64.b64decode(found.pop("data")).hex() == image["data"]
-        assert found == {"height": image["height"], "width": image["width"], "channels": image["channels"], "format": formats[image["format"]]}
+        sizes = (image["height"], image["width"], image["channels"])
+        assert found == Image.of_parts(bytes.fromhex(image["data"]), formats[image["format"]], *sizes)
 
 
 def test_texts_that_are_not_utf8_are_refused_or_replaced(archives: Path) -> None:

@@ -16,7 +16,6 @@ from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaErro
 from sframe_spark.message_text import visible
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.users_own_spark_session import user_session
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, NDARRAY_KIND
 
 MODES = ("error", "append", "overwrite", "ignore")
 # Options that may not be given in ``properties``, because they are parameters.
@@ -129,10 +128,10 @@ def require_flat_columns(names: Sequence[str], node: PlannerNode) -> None:
     Raises
     ------
     SchemaError
-        If a column holds lists, dicts or arrays; the message names it.
+        If a column holds lists, dicts, arrays or images; the message names it.
     """
     for name, kind in zip(names, node.schema, strict=True):
-        if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND):
+        if kind.is_compared_as_text:
             raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not accept: convert them with astype(str)")
 
 

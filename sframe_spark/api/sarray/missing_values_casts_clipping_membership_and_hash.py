@@ -12,12 +12,13 @@ from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interchange.dataframe_libraries import is_column
 from sframe_spark.api.value_membership import EQUAL_AS_KEYS
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand
-from sframe_spark.errors import FillValueError, NotValuesError
+from sframe_spark.errors import FillValueError, InvalidArgumentError, NotValuesError, SchemaError
 from sframe_spark.lazy_imports import lazy_imports
+from sframe_spark.message_text import brief
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, NDARRAY_KIND, STR
+from sframe_spark.types import ARRAY_KIND, IMAGE, IMAGE_KIND, LIST_KIND, LOGICAL, NDARRAY_KIND, STR, STR_KIND
 from sframe_spark.values.input_copying_simplification_and_validation import is_of_spark, snapshot, snapshots
 from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 from sframe_spark.values.plain_values import one_value
@@ -31,6 +32,7 @@ with lazy_imports(globals()):
     from sframe_spark.api.value_membership import are_many, match_mask
     from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
     from sframe_spark.engine.physical.site import Site
+    from sframe_spark.expressions.image_functions import ImageOfFile, ImageOfPixels, PixelsOfImage
     from sframe_spark.operators.elementwise import apply_function, apply_lambda
     from sframe_spark.values.column_cast import cast_array
 
@@ -50,6 +52,15 @@ class PartOf:
     def __call__(self, value: Any) -> int:
         """Return 1 if ``value`` is a substring of ``whole``, else 0; 0 for a missing value."""
         return int(value is not None and value in self.whole)
+
+
+def _cast_of_images(source: str, target: str, undefined_on_failure: bool) -> Any:
+    """Return the function of a cast between images and other kinds that is called row by row, as images are large; None for other casts."""
+    if (source, target) == (ARRAY_KIND, IMAGE_KIND):
+        raise SchemaError("arrays have no height and width: pixel_array_to_image(width, height, channels) makes images of them")
+    if source == STR_KIND and target == IMAGE_KIND:
+        return ImageOfFile(undefined_on_failure=undefined_on_failure)
+    return PixelsOfImage(target, undefined_on_failure) if source == IMAGE_KIND and target in (ARRAY_KIND, NDARRAY_KIND) else None
 
 
 class Cleaning:
@@ -191,7 +202,11 @@ class Cleaning:
         >>> list(SArray(["1", "x"]).astype(int, undefined_on_failure=True))
         [1, None]
         """
-        result = self._function("cast", column_type_for(dtype), bool(undefined_on_failure))
+        target, source = column_type_for(dtype), self._node.schema[0]
+        function = _cast_of_images(source.kind, target.kind, bool(undefined_on_failure))
+        if function is not None:
+            return make_array(apply_lambda(self._node, function, target, skip_missing=True))
+        result = self._function("cast", target, bool(undefined_on_failure))
         if undefined_on_failure or self._node.schema[0].kind != STR.kind or not is_at_hand(result._node, Site.now()):
             return result
         if isinstance(self._node.operator, MemorySource):
@@ -200,6 +215,50 @@ class Cleaning:
             return make_array(memory_source([cast_array(column, self._node.schema[0], target)], [target]))
         materialize(result._node)
         return result
+
+    def pixel_array_to_image(self, width: int, height: int, channels: int, undefined_on_failure: bool = True, allow_rounding: bool = False) -> SArray:
+        """Return a column of images of one size, made of arrays of their pixels: rows from the top, in each its pixels, of each its channels.
+
+        Parameters
+        ----------
+        width, height, channels
+            The size of each image.
+        undefined_on_failure
+            Whether an array of another length is missing afterwards, instead of an error.
+        allow_rounding
+            Whether numbers that are not whole are rounded down.
+
+        Returns
+        -------
+        SArray
+            Of class Image; missing where the array is.
+
+        Raises
+        ------
+        TypeError
+            If the column does not hold arrays.
+        ValueError
+            If a size is negative; when rows are computed, if a number is not from 0 to 255, or not whole.
+
+        Examples
+        --------
+        >>> from array import array
+        >>> from sframe_spark import SArray
+        >>> images = SArray([array("d", [0, 50, 100, 150]), None]).pixel_array_to_image(2, 2, 1)
+        >>> images[0].pixel_data.tolist()
+        [[0, 50], [100, 150]]
+        """
+        kind = self._node.schema[0].kind
+        if kind != ARRAY_KIND:
+            raise SchemaError(f"pixel_array_to_image() takes a column of arrays, not of {kind}: astype(array.array) makes it one")
+        sizes: dict[str, Any] = {"width": width, "height": height, "channels": channels}
+        for name, size in sizes.items():
+            if not hasattr(size, "__index__") and not (isinstance(size, float) and size.is_integer()):
+                raise SchemaError(f"{name} is an int, not {brief(size)}")
+            if size < 0:
+                raise InvalidArgumentError(f"{name} is {size}: no image has a negative size")
+        function = ImageOfPixels(int(width), int(height), int(channels), bool(undefined_on_failure), bool(allow_rounding))
+        return make_array(apply_lambda(self._node, function, IMAGE, skip_missing=True))
 
     def is_in(self, other: Any) -> SArray:
         """Return a column with 1 where the value is among other values, else 0.

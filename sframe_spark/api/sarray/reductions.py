@@ -6,25 +6,29 @@ import array
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from sframe_spark.api import aggregate
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, is_row_index
 from sframe_spark.api.node_value_conversion import literal_of, reduce_values, require_pairs, row_count
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.images import Image
 from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import text_for_message
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, NDARRAY_KIND
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, IMAGE_KIND, NDARRAY, NDARRAY_KIND
 
 with lazy_imports(globals()):
     from sframe_spark.api.aggregates.requests import AggregateRequest
     from sframe_spark.api.sarray.number_search_by_rank import Ranks
     from sframe_spark.api.sarray.sketch import Sketch
-    from sframe_spark.operators.elementwise import apply_function
+    from sframe_spark.expressions.image_functions import PixelsOfImage
+    from sframe_spark.operators.elementwise import apply_function, apply_lambda
     from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
     from sframe_spark.operators.row_number import row_number
     from sframe_spark.operators.window.shift import shift_rows
@@ -83,9 +87,17 @@ class Reductions:
     def _total(self, function: str) -> Any:
         # Arrays of different lengths are an error here; in a group, their sum or mean would be missing.
         kind = self._node.schema[0].kind
+        if kind == IMAGE_KIND and function == "mean":
+            return self._mean_of_images()
         if kind == NDARRAY_KIND:
             return self._reduce("column_ndarray_mean" if function == "mean" else function)
         return self._reduce(f"column_vector_{function}" if kind == ARRAY_KIND else function)
+
+    def _mean_of_images(self) -> Image | None:
+        """Return the image of the mean pixels of images of one size, which are rounded down."""
+        pixels = make_array(apply_lambda(self._node, PixelsOfImage(NDARRAY_KIND), NDARRAY, skip_missing=True))
+        mean = pixels._reduce("column_ndarray_mean")
+        return None if mean is None else Image(np.floor(mean).astype(np.uint8))
 
     @call_example("sf['a'].min()")
     def min(self) -> Any:

@@ -37,7 +37,6 @@ with lazy_imports(globals()):
     from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy
 
 # Kinds of nested values.
-NESTED = ("list", "dict", "array", "ndarray")
 # The module of pandas that makes frames.
 PANDAS_FRAME = "pandas.core.frame"
 
@@ -171,7 +170,7 @@ class Interchange(Columns):
         if all(column_type.is_numeric for column_type in self._node.schema) and not any(column.null_count for column in chunk.columns):
             return table_of_numbers(chunk.columns)
         rows = list(zip(*python_columns(chunk, self._node.schema, 0, self._names), strict=True))
-        if rows and any(column_type.kind in NESTED for column_type in self._node.schema):
+        if rows and any(column_type.is_compared_as_text for column_type in self._node.schema):
             return whole_cells(rows, width)
         if any(column_type.kind == STR_KIND for column_type in self._node.schema):
             require_memory_in_numpy(rows)

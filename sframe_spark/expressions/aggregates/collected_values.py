@@ -12,15 +12,17 @@ from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import Growth, State, StateColumn
 from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, ENCODED_LIST, FLOAT, INT, LIST_KIND, NDARRAY_KIND, STR, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, ENCODED_LIST, FLOAT, IMAGE_KIND, INT, LIST_KIND, NDARRAY_KIND, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import all_in_years_of_python
+from sframe_spark.values.image_columns import images
 from sframe_spark.values.ndarrays import numbers_of, shape_texts
 from sframe_spark.values.nested.json_item_splitting_and_joining import STORED_DICT, STORED_LIST, stored_lists
 from sframe_spark.values.nested.python_and_tagged_json import STORED_ARRAY
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME
 from sframe_spark.values.python_to_arrow import encode_plain
+from sframe_spark.values.tagged_json_display_and_canonical_text import encode_value
 
 with lazy_imports(globals()):
     import pyarrow.compute as pc
@@ -320,7 +322,7 @@ def item_texts(column: pa.Array, column_type: ColumnType) -> pa.Array:
     elif column_type.kind == DATETIME_KIND:
         texts = datetime_texts(column, column_type)
     else:
-        writers = {ARRAY_KIND: array_texts, NDARRAY_KIND: ndarray_texts}
+        writers = {ARRAY_KIND: array_texts, NDARRAY_KIND: ndarray_texts, IMAGE_KIND: image_texts}
         texts = writers.get(column_type.kind, stored_lists)(column)
     if texts is not None:
         return texts.fill_null("null")
@@ -349,6 +351,11 @@ def ndarray_texts(column: pa.StructArray) -> pa.Array | None:
     if flat is None or not len(column):
         return None if flat is None else pa.array([], pa.string())
     return stored_ndarrays(flat.counts, flat.items.fill_null(float("nan")), shape_texts(column), flat.missing)
+
+
+def image_texts(column: pa.StructArray) -> pa.Array:
+    """Return the JSON of each image."""
+    return pa.array([None if image is None else encode_value(image) for image in images(column)], pa.string())
 
 
 def datetime_texts(column: pa.Array, column_type: ColumnType) -> pa.Array | None:

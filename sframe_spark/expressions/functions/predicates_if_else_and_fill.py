@@ -38,6 +38,7 @@ from sframe_spark.types import (
     DATETIME_KIND,
     DICT_KIND,
     FLOAT_KIND,
+    IMAGE,
     INT,
     INT_KIND,
     LIST_KIND,
@@ -50,6 +51,7 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.column_cast import microseconds_of
 from sframe_spark.values.datetimes import SECOND
+from sframe_spark.values.image_columns import SIZES, bytes_of
 from sframe_spark.values.ndarrays import numbers_of, shapes_of
 from sframe_spark.values.plain_values import plain
 from sframe_spark.values.python_to_arrow import encode, encoding_for, recode
@@ -113,7 +115,7 @@ def _compute_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 
 def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], rows: int) -> pa.Array:
-    """Return, for each row, whether two lists, dicts or arrays are equal.
+    """Return, for each row, whether two lists, dicts, arrays or images are equal.
 
     If both columns have the same native type, their items are compared, otherwise their canonical strings. In arrays NaN does not equal NaN.
     """
@@ -121,6 +123,11 @@ def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], ro
     if types[0] == NDARRAY:
         first, second = columns
         return pc.and_(*(_equal_items(part_of(first), part_of(second), True) for part_of in (shapes_of, numbers_of)))
+    if types[0] == IMAGE:
+        same = pc.equal(*map(bytes_of, columns))
+        for name in ("format", *SIZES):
+            same = pc.and_(same, pc.equal(*(pc.struct_field(column, name) for column in columns)))
+        return same
     if types[0] == types[1] and not types[0].is_encoded:
         same = _equal_items(columns[0], columns[1], types[0].kind == ARRAY_KIND)
         if types[0].kind != DICT_KIND:
@@ -252,15 +259,15 @@ for _name in _SYMBOLS:
 
 # Truth: which values count as true, ``& | ^ ~``, and choosing between two columns by a condition.
 
-# Kinds whose values are neither true nor false, as in Turi Create.
-_WITHOUT_TRUTH = (DATETIME_KIND, NDARRAY_KIND)
 _EMPTY_TEXT = {STR_KIND: "", LIST_KIND: encode_value([]), DICT_KIND: encode_value({})}
 
 
 def truth_of(values: Argument, column_type: ColumnType) -> Argument:
-    """Return the truth of values as booleans, null for missing values; NaN is true."""
+    """Return the truth of values as booleans, null for missing values; NaN is true, and so are images with any bytes."""
     if column_type.is_numeric:
         return pc.not_equal(values, 0)
+    if column_type == IMAGE:
+        return pc.greater(pc.binary_length(bytes_of(values)), 0)
     if pa.types.is_string(values.type):
         return pc.not_equal(values, _EMPTY_TEXT[column_type.kind])
     if pa.types.is_map(values.type):
@@ -280,13 +287,15 @@ def truth_column(column: Column, column_type: ColumnType) -> Column:
     """Return a Spark column that does the same as :func:`truth_of`."""
     if column_type.is_numeric:
         return column != 0
+    if column_type == IMAGE:
+        return F.length(column["bytes"]) > 0
     if pa.types.is_string(column_type.physical):
         return column != _EMPTY_TEXT[column_type.kind]
     return F.when(column.isNotNull(), F.size(column) > 0)
 
 
 def _infer_truth(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    if types[0].kind in _WITHOUT_TRUTH:
+    if not types[0].has_truth:
         raise unsupported("truth", types)
     return LOGICAL
 
@@ -312,7 +321,7 @@ def _truth_column_without_nan(column: Column, column_type: ColumnType) -> Column
 
 def _infer_connective(symbol: str) -> Infer:
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-        if types[0].kind in _WITHOUT_TRUTH or types[1].kind in _WITHOUT_TRUTH:
+        if not all(column_type.has_truth for column_type in types):
             raise unsupported(symbol, types)
         return LOGICAL
 
@@ -350,7 +359,7 @@ def _compute_nothing(arguments: Sequence[Argument], types: Sequence[ColumnType],
 
 def _infer_if_else(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     condition, first, second = types
-    if condition.kind in _WITHOUT_TRUTH:
+    if not condition.has_truth:
         raise unsupported("a condition", [condition])
     if first.kind != second.kind:
         raise unsupported("a choice", [first, second])

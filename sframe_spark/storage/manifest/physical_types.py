@@ -10,21 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError, SchemaError, StorageError, UnknownColumnTypeError
-from sframe_spark.types import (
-    ARRAY_KIND,
-    DATETIME_KIND,
-    DICT_KIND,
-    FLOAT_KIND,
-    INT_KIND,
-    LIST_KIND,
-    NDARRAY_KIND,
-    NDARRAY_PHYSICAL,
-    STR_KIND,
-    ZONED_PHYSICAL,
-    ColumnType,
-)
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.arrow_to_column_types import normalize
 from sframe_spark.values.python_to_arrow import recode
+from sframe_spark.values.struct_kinds import STRUCT_KINDS
 
 KEY_NAME = "_key"
 KEY_TYPE = pa.int64()
@@ -37,7 +26,7 @@ PHYSICAL_TYPES: dict[str, pa.DataType] = {
     **_SCALARS,
     "timestamp": pa.timestamp("us"),
     "zoned timestamp": ZONED_PHYSICAL,
-    "ndarray": NDARRAY_PHYSICAL,
+    **{name: kind.column_type.physical for name, kind in STRUCT_KINDS.items()},
     **{f"list<{name}>": pa.list_(element) for name, element in _SCALARS.items()},
     **{f"map<{key}, {value}>": pa.map_(_SCALARS[key], element) for key in ("int64", "string") for value, element in _SCALARS.items()},
 }
@@ -49,7 +38,7 @@ _KINDS: dict[str, frozenset[str]] = {
     "string": frozenset({STR_KIND, LIST_KIND, DICT_KIND}),
     "timestamp": frozenset({DATETIME_KIND}),
     "zoned timestamp": frozenset({DATETIME_KIND}),
-    "ndarray": frozenset({NDARRAY_KIND}),
+    **{name: frozenset({name}) for name in STRUCT_KINDS},
     **{f"list<{name}>": frozenset({LIST_KIND, ARRAY_KIND} if name == "float64" else {LIST_KIND}) for name in _SCALARS},
     **{name: frozenset({DICT_KIND}) for name in PHYSICAL_TYPES if name.startswith("map<")},
 }

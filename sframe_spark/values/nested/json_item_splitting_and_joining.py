@@ -23,16 +23,16 @@ from sframe_spark.values.nested.float_and_datetime_text import exact_floats
 NULL, POINT, EXPONENT, LOWER_CASE = b"n.e "
 _ALL = (
     *(types.INT_KIND, types.FLOAT_KIND, types.STR_KIND, types.LIST_KIND, types.DICT_KIND),
-    *(types.ARRAY_KIND, types.FLOAT_KIND, types.DATETIME_KIND, types.NDARRAY_KIND),
+    *(types.ARRAY_KIND, types.FLOAT_KIND, types.DATETIME_KIND, types.NDARRAY_KIND, types.IMAGE_KIND),
 )
 KINDS = [frozenset(), *(frozenset([kind]) for kind in _ALL)]
 """For each position below a set with the kind of column type that such a JSON value represents; empty for null."""
-MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, DATETIMES, NDARRAYS = range(len(KINDS))
+MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, DATETIMES, NDARRAYS, IMAGES = range(len(KINDS))
 """Positions in ``KINDS``: null, ints, floats, and so on."""
-# The tags "dict", "array", "float", "datetime" and "ndarray" differ in their second letter, which follows a brace, a quote, a dollar sign and the
-# first letter.
+# The tags "dict", "array", "float", "datetime", "ndarray" and "image" differ in their second letter, which follows a brace, a quote, a dollar sign
+# and the first letter.
 _POSITION_IN_TAG = len('{"$d')
-_CODES_BY_LETTER = {"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": DATETIMES, "d": NDARRAYS}
+_CODES_BY_LETTER = {"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": DATETIMES, "d": NDARRAYS, "m": IMAGES}
 _BY_TAG = np.array([_CODES_BY_LETTER.get(chr(byte), MISSING) for byte in range(256)], np.int8)
 _BY_FIRST = np.array(
     [{NULL: MISSING, json_patterns.QUOTE: TEXTS, json_patterns.OPENING: LISTS}.get(byte, INTS) for byte in range(256)],

@@ -323,4 +323,5 @@ _WRITERS: dict[int, Callable[[pa.Array, TextForm], pa.Array | None]] = {
     json_items.DATETIMES: lambda texts, form: form.datetimes(texts),
     # Rare within lists and dicts, so each is written on its own.
     json_items.NDARRAYS: lambda texts, form: None,
+    json_items.IMAGES: lambda texts, form: None,
 }

@@ -10,7 +10,7 @@ import pytest
 
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
 from sframe_spark.expressions.functions.scalar_function import evaluate
-from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, NDARRAY, STR, ZONED_DATETIME, dict_of, list_of
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, IMAGE, INT, NDARRAY, STR, ZONED_DATETIME, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode, infer_type
 from tests.expressions.functions.test_spark_columns import ELSEWHERE, calls, own_functions
@@ -206,6 +206,7 @@ def test_empty_columns_have_empty_results() -> None:
         STR,
         ARRAY,
         NDARRAY,
+        IMAGE,
         DATETIME,
         ZONED_DATETIME,
         ENCODED_LIST,

@@ -19,8 +19,23 @@ from sframe_spark.compute.spark_columns import ddl
 from sframe_spark.expressions.functions.date_parts import PARTS
 from sframe_spark.expressions.functions.number_functions import PAIR_FUNCTIONS
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, evaluate
+from sframe_spark.images import Image
 from sframe_spark.session.spark_versions import dataframe_of, to_arrow
-from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, NDARRAY, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
+from sframe_spark.types import (
+    ARRAY,
+    DATETIME,
+    ENCODED_DICT,
+    ENCODED_LIST,
+    FLOAT,
+    IMAGE,
+    INT,
+    NDARRAY,
+    STR,
+    ZONED_DATETIME,
+    ColumnType,
+    dict_of,
+    list_of,
+)
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 from tests.facts import same
@@ -45,6 +60,7 @@ GRIDS: dict[ColumnType, list[Any]] = {
     ZONED_DATETIME: [*MOMENTS[:3], datetime.datetime(2011, 1, 1, tzinfo=EAST), datetime.datetime(2010, 12, 31, 18, 30)],
     ARRAY: [None, array.array("d"), array.array("d", [0.0]), array.array("d", [1.5, math.nan])],
     NDARRAY: [None, np.zeros((0, 2)), np.array([[0.0]]), np.array([[1.5], [math.nan]])],
+    IMAGE: [None, Image(), Image(np.zeros((1, 2), "uint8")), Image(np.full((1, 1, 3), 7, "uint8"))],
     list_of(STR): [None, [], ["a"], ["", None]],
     dict_of(STR, INT): [None, {}, {"a": 1}, {"a": None, "b": 2}],
     dict_of(INT, FLOAT): [None, {}, {1: 0.5, 7: math.nan}, {LARGE: None, 1: -0.0, 2: math.inf}],

@@ -25,9 +25,10 @@ from sframe_spark.types import (
     ENCODED_DICT,
     ENCODED_LIST,
     FLOAT,
+    IMAGE,
     INT,
+    KINDS,
     NDARRAY,
-    PYTHON_CLASS,
     STR,
     ZONED_DATETIME,
     ColumnType,
@@ -36,7 +37,7 @@ from sframe_spark.types import (
 )
 
 ALL_TYPES = [
-    INT, FLOAT, STR, ARRAY, NDARRAY, DATETIME, ZONED_DATETIME, ENCODED_LIST, ENCODED_DICT,
+    INT, FLOAT, STR, ARRAY, NDARRAY, IMAGE, DATETIME, ZONED_DATETIME, ENCODED_LIST, ENCODED_DICT,
     *(list_of(element) for element in (INT, FLOAT, STR)),
     *(dict_of(key, value) for key in (INT, STR) for value in (INT, FLOAT, STR)),
 ]  # fmt: skip
@@ -293,7 +294,7 @@ def test_facts_of_a_later_version_are_left_out() -> None:
 
 def test_exactly_the_column_types_that_exist_are_read() -> None:
     known = {(column_type.kind, name) for name, physical in PHYSICAL_TYPES.items() for column_type in ALL_TYPES if column_type.physical == physical}
-    for kind, name in itertools.product((*PYTHON_CLASS, "frame", None, 1, ["int"]), (*PHYSICAL_TYPES, "int32", None, {})):
+    for kind, name in itertools.product((*KINDS, "frame", None, 1, ["int"]), (*PHYSICAL_TYPES, "int32", None, {})):
         text = sealed({**content(), "types": [{"kind": kind, "physical": name}, {"kind": "str", "physical": "string"}], "segments": [], "rows": 0})
         if isinstance(kind, str) and isinstance(name, str) and (kind, name) in known:
             assert Manifest.from_json(text, "/x").types[0] == ColumnType(kind, PHYSICAL_TYPES[name])

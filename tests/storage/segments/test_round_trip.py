@@ -20,7 +20,21 @@ from sframe_spark.storage.parquet import open_file
 from sframe_spark.storage.segments import reader, writer
 from sframe_spark.storage.segments.reader import iterate_rows, read_rows
 from sframe_spark.storage.segments.writer import SegmentWriter
-from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, NDARRAY, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
+from sframe_spark.types import (
+    ARRAY,
+    DATETIME,
+    ENCODED_DICT,
+    ENCODED_LIST,
+    FLOAT,
+    IMAGE,
+    INT,
+    NDARRAY,
+    STR,
+    ZONED_DATETIME,
+    ColumnType,
+    dict_of,
+    list_of,
+)
 from tests.examples import examples
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
@@ -35,6 +49,9 @@ VALUES: dict[ColumnType, Any] = {
     DATETIME: INSTANTS,
     ARRAY: st.lists(FLOATS, max_size=3),
     NDARRAY: st.fixed_dictionaries({"shape": st.lists(st.integers(0, 3), max_size=3), "values": st.lists(FLOATS, max_size=3)}),
+    IMAGE: st.fixed_dictionaries(
+        {"bytes": st.binary(max_size=9), "format": TEXTS, "height": INTEGERS, "width": INTEGERS, "channels": st.none() | INTEGERS}
+    ),
     ZONED_DATETIME: st.fixed_dictionaries({"instant": INSTANTS, "offset": st.none() | st.integers(-720, 840)}),
     ENCODED_LIST: TEXTS,
     ENCODED_DICT: TEXTS,

@@ -21,11 +21,12 @@ from sframe_spark.api.io.open_files import path_to_write
 from sframe_spark.api.io.path_arguments import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
+from sframe_spark.images import Image, text_of_image
 from sframe_spark.paths_and_uris import location_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.pyarrow_versions import if_else, replace_with_mask
-from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND, ColumnType
+from sframe_spark.types import DATETIME, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import all_in_years_of_python, datetime_text
 from sframe_spark.values.nested.conversion_of_repeated_values import int_texts, map_distinct, seem_repeated
@@ -218,6 +219,7 @@ class CsvFormat:
             "float": lambda value: number(exact_float_text(value)),
             "str": lambda value: self.field(value) or empty,
             "datetime": lambda value: self.quoted(instant_text(value)),
+            "image": lambda value: self.quoted(text_of_image(value)),
             "array": lambda value: self.quoted(f"[{' '.join(map(exact_float_text, value))}]"),
         }
         write = texts.get(kind, lambda value: self.quoted(nested_text(value)))
@@ -268,6 +270,8 @@ def nested_text(value: Any) -> str:
         return "{" + ",".join(f"{nested_text(key)}:{nested_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, float):
         return _nested_number(value)
+    if isinstance(value, Image):
+        return csv_string(text_of_image(value))
     return str(value) if isinstance(value, int) else instant_text(value)
 
 
@@ -541,7 +545,7 @@ class ColumnWriter:
             fields = string_fields(values, self.form, self.is_alone)
         elif self.type == DATETIME:
             fields = self._date_times(values)
-        elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND):
+        elif self.type.has_items:
             texts = written(values, self.type, IN_CSV)
             fields = None if texts is None else quote_strings(texts, self.form)
         return fields if fields is None or not fields.null_count else fields.fill_null(self.form.missing_field(self.is_alone))

@@ -19,7 +19,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.paths_and_uris import location_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, NDARRAY_KIND, STR, ColumnType
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import all_in_years_of_python, format_datetimes
 from sframe_spark.values.export_to_arrow_and_json import compact_json_text
@@ -121,7 +121,7 @@ def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None
         return writers[kind](values)
     if kind == DATETIME and all_in_years_of_python(values):
         return in_quotes(format_datetimes(values, pa.nulls(len(values), pa.int32()), _ISO_FORMAT))
-    texts = written(values, kind, IN_JSON) if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND) else None
+    texts = written(values, kind, IN_JSON) if kind.has_items else None
     if texts is not None:
         return texts
     try:
