@@ -28,6 +28,7 @@ from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_
 from sframe_spark.rewrite_laws import LAWS, STAGES
 from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.turicreate.source import ArchiveSource
+from tests.lazy_names import import_lazy_names
 from tests.operator_examples import EXAMPLES
 
 DIRECTORY = Path(__file__).parent / "data" / "recorded"
@@ -169,6 +170,8 @@ def main(arguments: list[str]) -> None:
     every = {"frames", *RECORDED}
     if not arguments or not every.issuperset(arguments):
         raise SystemExit(f"usage: python -m tests.recorded {' | '.join(sorted(every))}")
+    # Types in annotations of attrs are those of the modules, not of stand-ins.
+    import_lazy_names()
     DIRECTORY.mkdir(exist_ok=True)
     if "frames" in arguments:
         shutil.rmtree(DIRECTORY / "rows", ignore_errors=True)

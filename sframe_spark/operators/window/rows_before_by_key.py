@@ -6,7 +6,7 @@ The state is a chunk: for each key the earlier rows that later ones may need, ke
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -179,7 +179,7 @@ def of_collected_rows(operator: SequentialOperator, relation: Relation, keys: Se
     collected = relation.df.select(collected_rows(relation, range(len(schema)), window_so_far(relation, keys)).alias("c0"), *relation.hidden)
     result_types = operator.infer_type([Facts(schema, Length.unknown())])
     # Among the rows of one key there are no keys.
-    of_one_key: Any = attrs.evolve(operator, keys=())
+    of_one_key = attrs.evolve(cast("Any", operator), keys=())
     columns = [value_in_last_row(of_one_key, schema, output, kind) for output, kind in enumerate(result_types)]
     values = [column(collected["c0"], schema, ()) for column in columns]
     return attrs.evolve(relation, df=collected, schema=result_types, not_missing=frozenset()).with_columns(values, result_types)
