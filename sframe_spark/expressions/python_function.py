@@ -147,7 +147,8 @@ class PythonFunction:
             except StateNotSharedError:
                 raise
             except Exception as error:
-                if isinstance(error, ImageError) and type(function).__module__ in OWN_FUNCTIONS:
+                # By its type: an exception of the user's may compute its attributes.
+                if issubclass(type(error), ImageError) and type(function).__module__ in OWN_FUNCTIONS:
                     # There is no code of the user's to be shown, and the message tells what it is about.
                     raise
                 failed = error

@@ -6,6 +6,8 @@ import array
 import datetime
 import math
 import pickle
+import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +19,7 @@ import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError, NotPortable, listed, near_names
 from sframe_spark.images import Image
+from sframe_spark.lazy_imports import value_of
 from sframe_spark.message_text import brief, is_unicode
 from sframe_spark.types import TYPES_BY_NAME, ColumnType
 from sframe_spark.values.image_columns import key_of_image
@@ -307,6 +310,12 @@ def value_classes(operator_class: type) -> Mapping[str, type]:
 
 @lru_cache(maxsize=512)
 def _hints(attrs_class: type) -> Mapping[str, Any]:
+    for base in attrs_class.__mro__:
+        names = vars(sys.modules[base.__module__])
+        for annotation in vars(base).get("__annotations__", {}).values():
+            for word in re.findall(r"\w+", annotation) if isinstance(annotation, str) else ():
+                # A class that is imported lazily, rather than what stands for it.
+                value_of(names.get(word))
     try:
         return typing.get_type_hints(attrs_class)
     except NameError:

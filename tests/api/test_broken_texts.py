@@ -17,14 +17,14 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError
 HALF = "a\ud800"
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "a column": (lambda: SArray(["x", None, HALF]), r"row 2: the text 'a\\ud800' is not Unicode.*half of a character"),
+    "a column": (lambda: SArray(["x", None, HALF]), r"row 2: the text 'a\\ud800' is not valid Unicode.*half of a character"),
     "a column of numpy": (lambda: SArray(np.array(["x", HALF])), "row 1: .*half of a character"),
     "a frame": (lambda: SFrame({"t": [HALF]}), "row 0: .*half of a character"),
     "in a list": (lambda: SArray([[HALF]]), "half of a character"),
     "in a dict": (lambda: SArray([{"k": HALF}]), "half of a character"),
     "a constant": (lambda: SArray.from_const(HALF, 3), "half of a character"),
-    "compared": (lambda: SArray(["x"]) == HALF, r"the text 'a\\ud800' is not Unicode"),
-    "added": (lambda: SArray(["x"]) + HALF, r"the text 'a\\ud800' is not Unicode"),
+    "compared": (lambda: SArray(["x"]) == HALF, r"the text 'a\\ud800' is not valid Unicode"),
+    "added": (lambda: SArray(["x"]) + HALF, r"the text 'a\\ud800' is not valid Unicode"),
     "looked for": (lambda: SFrame({"t": ["x"]}).filter_by([HALF], "t"), "half of a character"),
     "looked for in lists": (lambda: SArray([["x"], None], list).is_in([[HALF]]), "half of a character"),
     "looked for in dicts": (lambda: SArray([{"k": 1}], dict).is_in([{HALF: 1}]), "half of a character"),

@@ -26,7 +26,7 @@ PLACES = [
 
 @pytest.mark.parametrize("values", PLACES)
 def test_a_text_that_is_none_is_refused_wherever_it_stands(values: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"not (Unicode|UTF-8)"):
+    with pytest.raises(InvalidArgumentError, match=r"not (valid Unicode|UTF-8)"):
         require_unicode_values(values)
 
 

@@ -661,7 +661,7 @@ class LazyNamespaceForNarwhals(SQLNamespace, AlignDiagonal):
         """Return an expression of a value."""
         kind = None if dtype is None else class_of(dtype, self._version)
         if value is not None and not isinstance(value, (int, float, str, datetime.date)):
-            raise UnsupportedOperationError(f"a lazy frame takes numbers, texts and date-times as values, not a {type(value).__name__}")
+            raise UnsupportedOperationError(f"lazy frames take numbers, texts and date-times as values, not {type(value).__name__}")
         term: Term = ValueTerm(value, None if kind == "truth" else kind) if value is None else ValueTerm(value)
         if kind is not None and (value is not None or kind == "truth"):
             term = call("cast", ValueTerm(value, int), options=(kind,))

@@ -130,9 +130,9 @@ def test_errors_of_a_users_function_are_raised_as_they_are() -> None:
 
 
 def test_a_stream_that_fails_is_told_with_its_library() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"no rows come from the LazyFrame: .*absent"):
+    with pytest.raises(InvalidArgumentError, match=r"the LazyFrame cannot be converted to rows: .*absent"):
         SFrame(pl.DataFrame({"a": [1]}).lazy().select("absent"))
-    with pytest.raises(InvalidArgumentError, match="no rows come from the Exporter"):
+    with pytest.raises(InvalidArgumentError, match="the Exporter cannot be converted to rows"):
         SFrame(Exporter(object()))
 
 
