@@ -118,32 +118,74 @@ class Image:
 
     @property
     def data(self) -> bytes:
-        """The bytes: of a PNG or JPEG file, or of raw pixels."""
+        """The bytes: of a PNG or JPEG file, or of raw pixels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Image(np.zeros((2, 3), "uint8")).data
+        b'\\x00\\x00\\x00\\x00\\x00\\x00'
+        """
         return self._data
 
     @property
     def format(self) -> str:
-        """What the bytes are: ``"png"``, ``"jpeg"``, ``"raw"``, or ``"unknown"`` of an image without any."""
+        """What the bytes are: ``"png"``, ``"jpeg"``, ``"raw"``, or ``"unknown"`` of an image without any.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Image(np.zeros((2, 3), "uint8")).format
+        'raw'
+        """
         return self._format
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes in ``data``."""
+        """The number of bytes in ``data``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Image(np.zeros((2, 3), "uint8")).nbytes
+        6
+        """
         return len(self._data)
 
     @property
     def height(self) -> int:
-        """The number of rows of pixels."""
+        """The number of rows of pixels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Image(np.zeros((2, 3), "uint8")).height
+        2
+        """
         return self._height
 
     @property
     def width(self) -> int:
-        """The number of pixels in a row."""
+        """The number of pixels in a row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Image(np.zeros((2, 3), "uint8")).width
+        3
+        """
         return self._width
 
     @property
     def channels(self) -> int:
-        """The number of bytes of a pixel: 1 (gray), 3 (RGB) or 4 (RGBA)."""
+        """The number of bytes of a pixel: 1 (gray), 3 (RGB) or 4 (RGBA).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Image(np.zeros((2, 3), "uint8")).channels
+        1
+        """
         return self._channels
 
     @property

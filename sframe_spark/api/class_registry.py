@@ -115,11 +115,12 @@ MEMBERS: Mapping[str, str] = {
         "cosh tanh arcsinh arccosh arctanh degrees radians isnan isinf isfinite round __round__"
     ),
     "Reductions": (
-        "_reduce _extreme sum mean _total min max std var _spread any all nnz countna __contains__ argmax argmin _extreme_row summary "
-        "quantile product geometric_mean skewness kurtosis correlation autocorrelation covariance _of_request median __len__"
+        "_reduce _extreme sum mean _mean_of_images _total min max std var _spread any all nnz countna __contains__ argmax argmin "
+        "_extreme_row summary quantile product geometric_mean skewness kurtosis correlation autocorrelation covariance "
+        "_of_request median __len__"
     ),
     "Selection": "filter filter_by sort is_topk unique value_counts _counted _require_no_dicts sample random_split shuffle random_integers",
-    "Cleaning": "_function dropna fillna clip clip_lower clip_upper astype is_in _is_one_of contains hash item_length",
+    "Cleaning": "_function dropna fillna clip clip_lower clip_upper astype is_in _is_one_of contains hash item_length pixel_array_to_image",
     "Windows": (
         "_cumulative _rolling cumulative_sum cumulative_mean cumulative_min cumulative_max cumulative_std cumulative_var "
         "cumulative_product rolling_mean rolling_sum rolling_max rolling_min rolling_var rolling_stdv rolling_count shift diff "

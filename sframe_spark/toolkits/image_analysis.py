@@ -82,7 +82,8 @@ def load_images(
     >>> from sframe_spark import Image, image_analysis
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     Image(np.zeros((2, 3), "uint8")).save(f"{directory}/a.png")
-    ...     images = image_analysis.load_images(directory, with_path=False).materialize()
+    ...     images = image_analysis.load_images(directory, with_path=False)
+    ...     images.materialize()
     >>> print(images)
     +--------------------+
     |       image        |

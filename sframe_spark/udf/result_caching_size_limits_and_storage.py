@@ -531,13 +531,13 @@ def advice_on(result: Any, column_type: ColumnType, guess: Guess | None, call: s
     if column_type == INT and is_number and guess is not None:
         return f"the first rows gave ints; pass {floats} to {call}"
     if column_type == INT and (_is_wide_int(result) or (is_number and not abs(result) < 2.0**63)):
-        return f"an int has 64 bits; give {call} {floats}{', which loses digits' if _is_wide_int(result) else ''}"
+        return f"an int has 64 bits; pass {floats} to {call}{', which loses digits' if _is_wide_int(result) else ''}"
     if column_type == FLOAT and guess is not None and isinstance(result, (int, np.integer)):
         message = "the first rows gave floats or None, but this is an int"
         if _is_wide_int(result):
-            return f"{message}; give {call} {floats} to lose digits"
-        return f"{message}; give {call} {ints} if all are ints, or {floats} to lose digits"
-    return f"give {call} another {floats.partition('=')[0]}, or convert the value in the function"
+            return f"{message}; pass {floats} to {call}, which loses digits"
+        return f"{message}; pass {ints} to {call} if all are ints, or {floats}, which loses digits"
+    return f"pass another {floats.partition('=')[0]} to {call}, or convert the value in the function"
 
 
 def _is_wide_int(value: Any) -> bool:

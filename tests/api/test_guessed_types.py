@@ -42,7 +42,7 @@ def test_ints_take_no_other_numbers(later: Any) -> None:
         with pytest.raises(UserFunctionError, match=r"(?s)fit.*int") as told:
             door()
         assert isinstance(told.value, TypeError), name
-        assert "first rows gave ints; give apply() dtype=float" in str(told.value) or "apply" not in name or later is DAY
+        assert "first rows gave ints; pass dtype=float to apply()" in str(told.value) or "apply" not in name or later is DAY
 
 
 @pytest.mark.sampled(2)
@@ -63,7 +63,7 @@ def test_floats_take_no_ints_that_lose_digits(first: Any, later: Any) -> None:
             with pytest.raises(UserFunctionError, match=r"(?s)fit.*float") as told:
                 door()
             fits = -(2**63) <= int(later) < 2**63
-            assert f"give apply() {'dtype=int' if fits else 'dtype=float'}" in str(told.value) or "apply" not in name
+            assert f"pass {'dtype=int' if fits else 'dtype=float'} to apply()" in str(told.value) or "apply" not in name
     for name, door in doors(both(1.5, later), float):
         assert door()[-1] == float(later), name
 

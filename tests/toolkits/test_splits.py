@@ -55,7 +55,7 @@ def test_folds_are_all_rows_once() -> None:
     folds = cross_validation.KFold(rows, 3)
     assert len(folds) == 3 and [list(validation["a"]) for _, validation in folds] == [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]
     assert all(sorted([*training["a"], *validation["a"]]) == list(range(10)) for training, validation in folds)
-    with pytest.raises(ValueError, match="no 11 folds"):
+    with pytest.raises(ValueError, match="cannot be divided into 11 folds"):
         cross_validation.KFold(rows, 11)
     with pytest.raises(IndexError):
         folds[3]

@@ -424,7 +424,7 @@ def test_state_of_all_threads_that_was_changed_before_few_rows_are_computed(stat
     """It is not ours to set in the user's process, and not to be ignored."""
     column = ones().apply(_environment())
     os.environ["RATE_OF_A_USER"] = "6"
-    with pytest.raises(StateNotSharedError, match="RATE_OF_A_USER has been changed since the function was given"):
+    with pytest.raises(StateNotSharedError, match="RATE_OF_A_USER was changed after the function was passed"):
         column.materialize()
     with decimal.localcontext(prec=3):
         column = ones().apply(lambda value: str(decimal.Decimal(value) / 3))

@@ -135,9 +135,9 @@ class ColumnMaterialization:
         --------
         >>> from sframe_spark import SArray
         >>> print(SArray([3, 1, 2]).sort().explain("logical"))
-        columns: c0=value
+        columns: value
         r0 := memory_source[1 columns, rows 0..3]()  # (value int) x 3
-        r1 := sort[c0 asc](r0)  # (value int) x 3
+        r1 := sort[value asc](r0)  # (value int) x 3
         """
         from sframe_spark.api.explain import explain_node
 
@@ -152,7 +152,7 @@ class ColumnMaterialization:
         >>> ordered = SArray([2, 1, 3]).sort()
         >>> ordered.materialize()
         >>> print(ordered.last_run())
-        section 1 driver (memory_source, suffix_sort): 3 rows (24 bytes in memory), ... s: the result
+        section 1 driver, without a plan (memory_source, sort): 3 rows (24 bytes in memory), ... s: the result
         """
         from sframe_spark.api.explain import last_run
 

@@ -105,8 +105,8 @@ class FrameMaterialization(Columns):
         >>> from sframe_spark import SFrame
         >>> frame = SFrame({"day": [2, 1, 3]}).sort("day")
         >>> frame.materialize()
-        >>> print(frame.last_run().split(", ")[1])
-        suffix_sort): 3 rows (24 bytes in memory)
+        >>> print(frame.last_run().split(", ")[2])
+        sort): 3 rows (24 bytes in memory)
         """
         from sframe_spark.api.explain import last_run
 

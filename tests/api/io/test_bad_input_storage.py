@@ -309,7 +309,7 @@ def test_what_save_has_written_as_text_is_loaded(tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize("wanted", ["frame", "frame.csv"])
 def test_names_that_no_file_can_hold_are_refused_and_lose_nothing(tmp_path: Path, wanted: str) -> None:
     SFrame({"a": [1, 2]}).save(str(tmp_path / wanted))
-    with pytest.raises(ValueError, match=r"a\\ud800.*not Unicode"):
+    with pytest.raises(ValueError, match=r"a\\ud800.*not valid Unicode"):
         SFrame({HALF_A_CHARACTER: [3]}).save(str(tmp_path / wanted))
     assert list(SFrame(str(tmp_path / wanted))["a"]) == [1, 2]
     assert [file.name for file in tmp_path.iterdir()] == [wanted]

@@ -73,8 +73,8 @@ NO_PLACES = {
     "https://h/frame": "read only",
     "s3://": "does not name a bucket",
     "s3://user:secret@bucket/frame": "contains a password",
-    "s3://bucket/a/../frame": "goes up",
-    "s3://bucket/a*": "in it",
+    "s3://bucket/a/../frame": "contains",
+    "s3://bucket/a*": "contains",
     "nosuch://bucket/frame": "there is no file system 'nosuch'",
     "local:///no/frame": "creates files that are there already",
 }

@@ -43,8 +43,8 @@ def test_all_rows_pass(found: Sequence[int], counted: int, expected: int | None)
         ((6,), 5, None, "finds 6"),
         ((5,), 5, 7, "there are 7"),
         ((0,), 0, 3, "there are 3"),
-        ((5,), None, 5, "did not tell"),
-        ((), None, None, "did not tell"),
+        ((5,), None, 5, "did not report"),
+        ((), None, None, "did not report"),
     ],
 )
 def test_any_other_number_is_refused(found: Sequence[int], counted: int | None, expected: int | None, words: str) -> None:

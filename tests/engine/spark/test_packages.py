@@ -102,7 +102,7 @@ def test_a_python_of_a_users_session_that_lacks_ours_is_told_with_what_to_do(sta
     let_answer(monkeypatch, state, [GOOD], [GOOD], [GOOD])
     require_python()
     check_python_again("ModuleNotFoundError: No module named 'of_the_user'")
-    with pytest.raises(NotSharedError, match=r"need pyarrow in the Python of Spark's workers.*PYSPARK_PYTHON"):
+    with pytest.raises(NotSharedError, match=r"needs pyarrow in the Python of Spark's workers.*PYSPARK_PYTHON"):
         check_python_again("ModuleNotFoundError: No module named 'pyarrow'")
 
 

@@ -303,7 +303,7 @@ def test_what_another_process_writes_just_now_is_not_taken_from_it(start: JvmSta
     with subprocess.Popen(command_line, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdin is not None and writer.stdout is not None and writer.stdout.readline() == "begun\n"
         assert prepare.run_prepare(lambda place: None, True, told.append) == 0
-        assert told[0] == "deleted 1 archives of Spark's classes" and told[1].startswith("1 more stay") and len(told) == 2
+        assert told[0] == "deleted 1 archives of Spark's classes" and told[1].startswith("1 more are being written") and len(told) == 2
         if not ends:
             writer.kill()
     assert (find_archive(start) is not None) is ends

@@ -91,7 +91,7 @@ def test_no_bucket(bucket: Bucket, door: str) -> None:
 def test_no_credentials(bucket: Bucket, door: str) -> None:
     config.storage_options = {"s3://": {"endpoint_url": bucket.options["endpoint_url"]}}
     found = told(lambda: DOORS[door](bucket.uri + "/frame"))
-    assert "no credentials were found: give them as config.storage_options['s3://" in found
+    assert "no credentials were found: set config.storage_options['s3://" in found
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -174,7 +174,7 @@ def test_no_changed_byte_gives_other_facts(tmp_path: Path, first: int) -> None:
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [(cut, "bytes"), (lengthened, "bytes"), (removed, "is missing"), (linked, "is a link"), (piped, "is no regular file")],
+    [(cut, "bytes"), (lengthened, "bytes"), (removed, "is missing"), (linked, "is a link"), (piped, "is not a regular file")],
 )
 def test_what_stands_where_the_file_was(tmp_path: Path, change: Callable[[Path], None], said: str) -> None:
     _, stored = both_forms(tmp_path)

@@ -93,9 +93,9 @@ def test_no_changed_byte_gives_other_rows(tmp_path: Path, form: Callable[[Manife
         (lengthened, "is damaged or was replaced: it has"),
         (emptied, "is damaged or was replaced: it has 0 bytes"),
         (linked, "is a link: only files inside a saved frame are read"),
-        (piped, "is no regular file"),
+        (piped, "is not a regular file"),
         (removed, "is missing: the dataset was overwritten, moved or deleted"),
-        (a_directory, "is no regular file"),
+        (a_directory, "is not a regular file"),
     ],
 )
 @pytest.mark.parametrize("form", [lambda manifest: manifest, without_whole], ids=["whole", "before"])
