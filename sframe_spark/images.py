@@ -218,6 +218,12 @@ class Image:
             If the bytes cannot be decoded.
         ImportError
             If Pillow is not installed.
+
+        Examples
+        --------
+        >>> image = Image(np.zeros((2, 3), "uint8"))
+        >>> image.to_pil().size  # doctest: +SKIP
+        (3, 2)
         """
         if self._channels not in _MODES:
             raise ImageError(f"Pillow has no images of {self._channels} channels: make an array of pixel_data")
@@ -259,6 +265,12 @@ class Image:
         ------
         ImportError
             If Pillow is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> image = Image(np.zeros((2, 3), "uint8"))
+        >>> image.show()  # doctest: +SKIP
         """
         self.to_pil().show()
 

@@ -28,7 +28,8 @@ def register(name):
     os.register_at_fork(before=pressing(f"before, {name}"), after_in_parent=pressing(f"parent, {name}"), after_in_child=pressing(f"child, {name}"))
 
 register("earlier")
-import sframe_spark.public_api
+import sframe_spark.engine.graph_lock, sframe_spark.session.python_of_spark_workers, sframe_spark.storage.parquet.footer
+import sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry, sframe_spark.storage.filesystem.temporary_datasets
 from sframe_spark.process import fork_safety
 from sframe_spark.process import interrupt_deferral as interrupts
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
