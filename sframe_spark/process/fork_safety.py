@@ -326,8 +326,9 @@ do_in_child(leave_parents_spark)
 if hasattr(os, "register_at_fork"):
     # One function is registered for each moment, and runs all steps of it: Ctrl-C, which would abort any of them for good, is deferred by the first
     # step and handled after the last. Functions that were registered earlier are covered, too; hence logging, whose own function would keep its
-    # lock, and random, whose own function would be aborted by the Ctrl-C that was deferred, are imported above. Thread pools are imported above, too: if they were imported while another thread starts the JVM, they would release,
-    # after that fork, a lock that was not acquired before it, and Python would print an error.
+    # lock, and random, whose own function would be aborted by the Ctrl-C that was deferred, are imported above. Thread pools are imported above,
+    # too: if they were imported while another thread starts the JVM, they would release, after that fork, a lock that was not acquired before it,
+    # and Python would print an error.
     os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
     os.register_at_fork(after_in_parent=partial(list, _INTERRUPTS), after_in_child=partial(list, _INTERRUPTS))
     if is_inherited():
