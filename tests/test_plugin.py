@@ -221,9 +221,9 @@ def test_an_aggregate_of_two_columns() -> None:
 @pytest.mark.behaviour
 def test_what_a_plug_in_does_wrong_is_told_where_it_is() -> None:
     wrong = {
-        "test_wrong_type": (lambda t, p: INT, lambda a, t, p, rows: pa.array(["a"] * rows), "gave Arrow's string, which is not the int"),
-        "test_wrong_rows": (lambda t, p: INT, lambda a, t, p, rows: pa.array([1]), "gave 1 values for 3 rows"),
-        "test_no_arrow": (lambda t, p: INT, lambda a, t, p, rows: [1] * rows, "gave a list"),
+        "test_wrong_type": (lambda t, p: INT, lambda a, t, p, rows: pa.array(["a"] * rows), "returned Arrow's string, which is not the int"),
+        "test_wrong_rows": (lambda t, p: INT, lambda a, t, p, rows: pa.array([1]), "returned 1 values for 3 rows"),
+        "test_no_arrow": (lambda t, p: INT, lambda a, t, p, rows: [1] * rows, "returned a list"),
         "test_fails": (lambda t, p: INT, lambda a, t, p, rows: 1 // 0, "failed with ZeroDivisionError"),
         "test_no_type": (lambda t, p: int, lambda a, t, p, rows: a[0], "infers <class 'int'>"),
     }

@@ -50,6 +50,8 @@ def public() -> Iterator[tuple[str, str]]:
         if not isinstance(thing, (str, tuple)):
             yield name, docstring_of(thing)
         for member in members_of(thing) if isinstance(thing, type) else ():
+            # Members that are imported on first use.
+            getattr(thing, member, None)
             yield f"{name}.{member}", docstring_of(inspect.getattr_static(thing, member))
     for module in (aggregate, util, serialization):
         for name in sorted(set(module.__all__) - NO_EXAMPLE):
