@@ -30,7 +30,7 @@ def test_one_that_does_not_travel_harms_its_own_plans_only() -> None:
     assert list(column) == [1, 2]
     with sfs.config.using(small_rows=0):
         assert list(call("test_hypotenuse", SArray([3.0]), 4.0)) == [5.0]
-        with pytest.raises(ExecutionError, match="the scalar function 'test_locked' cannot run in other processes: lock of .* cannot be pickled"):
+        with pytest.raises(ExecutionError, match=r"the scalar function 'test_locked' cannot run in other processes: lock of .* cannot be pickled"):
             list(call("test_locked", SArray([1, 2]) + 1))
 
 
