@@ -79,6 +79,11 @@ class ColumnType:
         return self.kind in (INT_KIND, FLOAT_KIND)
 
     @property
+    def is_number_or_datetime(self) -> bool:
+        """Whether values have distances: ints, floats and date-times, with or without an offset."""
+        return self.is_numeric or self.kind == DATETIME_KIND
+
+    @property
     def is_encoded(self) -> bool:
         """Whether values are lists or dicts that are stored as tagged JSON strings."""
         return self.kind in (LIST_KIND, DICT_KIND) and pa.types.is_string(self.physical)

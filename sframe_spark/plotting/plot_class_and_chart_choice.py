@@ -238,7 +238,7 @@ class Labels:
 
 def is_on_axis(node: PlannerNode) -> bool:
     """Return whether the values have positions on an axis, as numbers and date-times do."""
-    return node.schema[0].is_numeric or node.schema[0].kind == DATETIME_KIND
+    return node.schema[0].is_number_or_datetime
 
 
 def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any, name: str | None = None) -> Plot:

@@ -148,7 +148,7 @@ def preimage(
     if below is None:
         return {}
     column, chain = below
-    bounds = bounds_of(column) if schema[column].is_numeric or schema[column].kind == DATETIME.kind else None
+    bounds = bounds_of(column) if schema[column].is_number_or_datetime else None
     if bounds is None or None in bounds:
         return {}
     required = ranges_of(chain.register_types((schema[column],))[-1])

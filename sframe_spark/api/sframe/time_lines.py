@@ -156,7 +156,7 @@ class TimeLines(GapsAndRanks):
 
 
 def _require_times(column_type: ColumnType, on: str) -> None:
-    if not column_type.is_numeric and column_type.kind != DATETIME_KIND:
+    if not column_type.is_number_or_datetime:
         raise SchemaError(f"column {on!r} of type {column_type.kind} does not hold times: only int, float and datetime do")
 
 

@@ -76,7 +76,7 @@ def _grid(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Grid:
 def _infer_floor(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Return the type of the starts; parameters: those of the grid."""
     key = types[0]
-    if not key.is_numeric and key.kind != DATETIME_KIND:
+    if not key.is_number_or_datetime:
         raise SchemaError(f"values of type {key.kind} have no intervals: only int, float and datetime have them")
     grid = _grid(types, parameters)
     if grid.is_float if key.kind == DATETIME_KIND else grid.calendar is not None:

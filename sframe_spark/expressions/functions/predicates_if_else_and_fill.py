@@ -70,7 +70,7 @@ def _are_on_one_scale(types: Sequence[ColumnType]) -> bool:
     """Return whether values of the types have a common order: all are strings, or all are numbers or date-times."""
     if all(column_type.kind == STR_KIND for column_type in types):
         return True
-    return all(column_type.is_numeric or column_type.kind == DATETIME_KIND for column_type in types)
+    return all(column_type.is_number_or_datetime for column_type in types)
 
 
 Conversion = Callable[[Any, ColumnType], Any]

@@ -20,7 +20,7 @@ from sframe_spark.planner.node_facts import Facts, Schema, require_columns
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_parameters import at_least, column_positions, one_of
 from sframe_spark.planner.registry import register
-from sframe_spark.types import DATETIME_KIND, FLOAT, INT, ColumnType
+from sframe_spark.types import FLOAT, INT, ColumnType
 
 METHODS = ("average", "min", "max")
 
@@ -65,7 +65,7 @@ class RollingRank(RowsBefore):
         schema = inputs[0].schema
         require_columns(schema, [*self.keys, *self.columns])
         for column in self.columns:
-            if not schema[column].is_numeric and schema[column].kind != DATETIME_KIND:
+            if not schema[column].is_number_or_datetime:
                 raise SchemaError(f"rolling_rank() takes numbers or date-times, not values of type {schema[column].kind}")
         return (self._result,) * len(self.columns)
 

@@ -90,7 +90,7 @@ class SessionNumbers(SequentialOperator):
         """
         schema = inputs[0].schema
         require_columns(schema, [self.time, *self.keys])
-        if not schema[self.time].is_numeric and schema[self.time].kind != DATETIME_KIND:
+        if not schema[self.time].is_number_or_datetime:
             raise SchemaError(f"sessions are of times of int, float or datetime, not of {schema[self.time].kind}")
         return (INT,)
 
